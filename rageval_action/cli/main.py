@@ -1,0 +1,73 @@
+"""The root command: finds the command's module, turns errors into one message and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from rageval_action import __version__
+from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
+
+COMMANDS: dict[str, str] = {
+    "evaluate": "rageval_action.cli.evaluate:evaluate",
+    "compare": "rageval_action.cli.compare:compare",
+    "demo": "rageval_action.cli.demo:demo",
+    "retrieve": "rageval_action.cli.retrieve:retrieve",
+    "score": "rageval_action.cli.score:score",
+    "export": "rageval_action.cli.export:export",
+    "schema": "rageval_action.cli.schema:schema",
+    "snapshot": "rageval_action.cli.snapshot:snapshot",
+}
+"""Command -> `module:attribute`; a command's imports are paid for only when it runs."""
+
+
+class LazyGroup(click.Group):
+    """A click group whose commands are looked up in a table when they are asked for."""
+
+    def __init__(self, *args: object, table: dict[str, str], **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Commands in the order of the table."""
+        del ctx
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module and return the command."""
+        del ctx
+        if cmd_name not in self.table:
+            return None
+        module, _, attribute = self.table[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.command(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="rageval")
+def root() -> None:
+    """Tell whether RAG retrieval got better or worse, query by query, and judge it."""
+
+
+def main() -> None:
+    """Run `rageval`; never returns."""
+    try:
+        code = root.main(standalone_mode=False)
+    except RagevalError as error:
+        click.echo(f"rageval: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.exceptions.Abort:
+        click.echo("rageval: stopped.", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_BAD_INPUT)
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        click.echo("rageval: this is a bug in rageval; please report it with the lines above.", err=True)
+        sys.exit(EXIT_BUG)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,17 @@
+"""Content hashes that a contract names. Text is hashed in NFC so that two spellings of one string agree."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+
+
+def text_hash(text: str) -> str:
+    """First 16 hex digits (64 bits) of the SHA-256 of `text` in NFC and UTF-8."""
+    return hashlib.sha256(unicodedata.normalize("NFC", text).encode()).hexdigest()[:16]
+
+
+def query_key(*, model: str, revision: str, prefix: str, text: str) -> str:
+    """Key of a cached query vector: SHA-256 over model, revision, prefix and text, each ended by NUL."""
+    joined = "\0".join((model, revision, prefix, unicodedata.normalize("NFC", text), ""))
+    return hashlib.sha256(joined.encode()).hexdigest()

@@ -1,0 +1,198 @@
+"""The nouns that every package shares. All of them are frozen; none of them knows where it came from on disk."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Unit: TypeAlias = Literal["document", "chunk", "evidence"]
+"""What a judgment names and a rank counts."""
+
+UnitChoice: TypeAlias = Literal["auto", "document", "chunk", "evidence"]
+"""What a user may ask for; `auto` is resolved by looking where the judged ids are found."""
+
+Source: TypeAlias = Literal["human", "synthetic", "log"]
+Review: TypeAlias = Literal["accepted", "rejected", "pending"]
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """Something a reader of the result must know, with a stable code for machines."""
+
+    code: str
+    text: str
+    where: str = ""
+
+
+class QueryAcl(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who asks. An empty string names nobody."""
+
+    tenant: str = ""
+    principal: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class ChunkAcl(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who may read a chunk. Empty fields do not restrict."""
+
+    tenant: str = ""
+    principals: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+    def admits(self, who: QueryAcl) -> bool:
+        """True when `who` may see the chunk (the rule of the snapshot contract, design §5)."""
+        if self.tenant and self.tenant != who.tenant:
+            return False
+        if not self.principals and not self.groups:
+            return True
+        if who.principal and who.principal in self.principals:
+            return True
+        return any(group in self.groups for group in who.groups)
+
+
+class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A quote inside a document; `start` is its character offset there, -1 when it was not given."""
+
+    doc: str
+    quote: str
+    start: int = -1
+
+
+class Query(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One row of a golden set.
+
+    Attributes:
+        id: unique in the set, NFC.
+        text: what is asked.
+        relevant: judged id -> grade; 0 and negatives are judged not relevant / unjudged as trec_eval reads them.
+        any_of: groups of ids; a group is satisfied by any of its members.
+        evidence: quotes to be found.
+        answerable: False puts the query on the no-answer track.
+        line: 1-based line (or row) in the golden file, 0 when the format has none.
+    """
+
+    id: str
+    text: str
+    relevant: dict[str, int] = {}
+    any_of: tuple[tuple[str, ...], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    answerable: bool = True
+    tags: tuple[str, ...] = ()
+    type: str = ""
+    lang: str = ""
+    acl: QueryAcl | None = None
+    source: Source = "human"
+    review: Review = "accepted"
+    group: str = ""
+    line: int = 0
+
+
+class GoldenSet(Struct, frozen=True, kw_only=True):
+    """Queries with their judgments, in file order.
+
+    Attributes:
+        format: the name in `FORMATS` that read it.
+        path: as the user gave it (for messages and links).
+        sha256: of the file's bytes (several files: of their concatenation in a fixed order).
+        notices: what the reader of the file should know (integer ids, replaced forms, detected fields).
+    """
+
+    queries: tuple[Query, ...]
+    format: str
+    path: str
+    sha256: str
+    notices: tuple[Notice, ...] = ()
+
+
+class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is indexed. `start`/`end` are character offsets in the document, -1 when unknown."""
+
+    id: str
+    doc: str
+    text: str
+    start: int = -1
+    end: int = -1
+    acl: ChunkAcl | None = None
+    metadata: dict[str, object] = {}
+
+
+class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One retrieved chunk. `rank` starts at 1; `acl_allowed` is None when access was not judged for this query."""
+
+    id: str
+    doc: str
+    rank: int
+    score: float
+    acl_allowed: bool | None = None
+    start: int = -1
+    end: int = -1
+    text_hash: str = ""
+
+
+class Ranking(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One query's answer. `error` is empty unless the retriever failed for this query; a failed query has no hits.
+
+    Attributes:
+        hits: score descending, then id descending (bytewise).
+        latency_ms: stage (`embed`, `retrieve`, `rerank`, `total`) -> milliseconds.
+    """
+
+    query_id: str
+    hits: tuple[Hit, ...] = ()
+    latency_ms: dict[str, float] = {}
+    error: str = ""
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """All rankings of one retriever, in the order of the golden set.
+
+    Attributes:
+        retriever: name in `RETRIEVERS`.
+        parameters: what it was built with, without secrets; JSON values.
+        depth: how many distinct units each ranking holds at least, where the corpus has so many.
+        warm_up: queries run before the clock started.
+        cost: calls and tokens by stage, money where a price is known.
+    """
+
+    rankings: tuple[Ranking, ...]
+    retriever: str
+    parameters: dict[str, str | int | float | bool] = {}
+    depth: int
+    warm_up: int = 0
+    cost: dict[str, float] = {}
+    notices: tuple[Notice, ...] = ()
+
+
+class Grades(Struct, frozen=True, tag="grades"):
+    """Graded judgments as used: id -> grade."""
+
+    grades: dict[str, int]
+
+
+class Groups(Struct, frozen=True, tag="any_of"):
+    """Groups as used: each counts once, when its first member is retrieved."""
+
+    groups: tuple[tuple[str, ...], ...]
+
+
+class EvidenceItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An evidence item resolved against a corpus: `chunks` are the ids that contain it or overlap its span."""
+
+    doc: str
+    quote: str
+    start: int = -1
+    chunks: tuple[str, ...] = ()
+
+
+class EvidenceItems(Struct, frozen=True, tag="evidence"):
+    """Evidence as used: an item counts once, when the first of its chunks is retrieved."""
+
+    items: tuple[EvidenceItem, ...]
+
+
+class Unanswerable(Struct, frozen=True, tag="unanswerable"):
+    """Nothing should be found."""
+
+
+Judgments: TypeAlias = Grades | Groups | EvidenceItems | Unanswerable
+"""What a query was judged by; a record keeps it so that it can be scored again."""

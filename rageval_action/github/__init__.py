@@ -1,0 +1,4 @@
+"""Everything that speaks to GitHub or its runner.
+
+May import: `core`, `errors`, `config`.
+"""
