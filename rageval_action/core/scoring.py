@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.measures import MEASURES, NO_CUTOFF, Batch, Ints, Marks, Measure
+from rageval_action.core.measures import MEASURES, NO_CUTOFF, Batch, Marks, Measure
 from rageval_action.core.types import EvidenceItems, Grades, Groups, Judgments, Notice, Unanswerable
 
 if TYPE_CHECKING:
@@ -36,27 +37,25 @@ def as_labels(judgments: Judgments) -> Grades | Groups:
 
 
 class _Rows:
-    """Grows the columns of a `Marks`, query by query."""
+    """Collects the (rank, grade) pairs of a `Marks`, query by query."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
-        self.ranks: list[int] = []
-        self.grades: list[int] = []
+        self.pairs: list[tuple[int, int]] = []
 
-    def add(self, rows: Sequence[tuple[int, int]]) -> None:
-        """Append one query's (rank, grade) pairs, sorted by rank."""
-        self.sizes.append(len(rows))
-        self.ranks.extend(rank for rank, _ in rows)
-        self.grades.extend(grade for _, grade in rows)
+    def add(self, pairs: Sequence[tuple[int, int]]) -> None:
+        """Append one query's pairs, sorted by rank."""
+        self.sizes.append(len(pairs))
+        self.pairs += pairs
 
     def marks(self, level: int) -> Marks:
-        """The rows with a grade >= `level`."""
-        grade = np.array(self.grades, dtype=np.int64)
-        kept = grade >= level
+        """The pairs with a grade >= `level`."""
+        flat = np.fromiter(chain.from_iterable(self.pairs), np.int64, count=2 * len(self.pairs))
+        kept = flat[1::2] >= level
+        rank, grade = flat[0::2][kept], flat[1::2][kept]
         query = np.repeat(np.arange(len(self.sizes)), self.sizes)[kept]
-        rank = np.array(self.ranks, dtype=np.int64)[kept]
         nth = np.arange(len(query)) - np.searchsorted(query, query) + 1
-        return Marks(query=query, rank=rank, place=np.maximum(rank, nth), nth=nth, grade=grade[kept])
+        return Marks(query=query, rank=rank, place=np.maximum(rank, nth), nth=nth, grade=grade)
 
 
 def _positions(ids: Sequence[str], wanted: Container[str]) -> dict[str, int]:
@@ -121,16 +120,12 @@ def batch(rankings: Sequence[Sequence[str]], labels: Sequence[Grades | Groups], 
     perfect = ideal.marks(1)
     return Batch(
         returned=np.array([len(ids) for ids in rankings], dtype=np.int64),
-        relevant=_counts(perfect.query[perfect.grade >= level], len(rankings)),
+        relevant=np.bincount(perfect.query[perfect.grade >= level], minlength=len(rankings)),
         judged=judged.marks(0),
         found=gains.marks(level),
         gains=gains.marks(1),
         ideal=perfect,
     )
-
-
-def _counts(query: Ints, size: int) -> Ints:
-    return np.bincount(query, minlength=size).astype(np.int64, copy=False)
 
 
 def score(batch: Batch, measures: Sequence[Measure]) -> dict[Measure, NDArray[np.float64]]:

@@ -188,11 +188,9 @@ def _is_regular(block: bytes, columns: int) -> bool:
     lines = lines[lines < len(text)]
     counts = np.add.reduceat(begins, lines, dtype=np.int32)
     firsts = text[lines]
-    return (
-        bool((counts == columns).all())
-        and not ((firsts == ord("#")) | (firsts == BOM[0])).any()
-        and block.count(b"\r") == block.count(b"\r\n")
-    )
+    if (counts != columns).any() or ((firsts == ord("#")) | (firsts == BOM[0])).any():
+        return False
+    return b"\r" not in block or block.count(b"\r") == block.count(b"\r\n")
 
 
 class _Fault(Struct, frozen=True):
