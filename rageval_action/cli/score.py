@@ -108,7 +108,7 @@ def _report(
 
 @contextlib.contextmanager
 def _no_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector: a million lines make no cycles, and it would walk them many times."""
+    """Pause the cyclic garbage collector: a million lines make no cycle, and it would walk them often."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -167,8 +167,8 @@ def _ties(rankings: Sequence[TrecRanking], measures: Sequence[Measure]) -> Itera
     if tied:
         where = ", ".join(map(str, cutoffs))
         text = (
-            f"{tied} of {len(rankings)} queries have equal scores on both sides of a cutoff ({where}): the document "
-            "id decides there, descending, as in trec_eval."
+            f"{tied} of {len(rankings)} queries have equal scores on both sides of a cutoff ({where}): "
+            "the document id decides there, descending, as in trec_eval."
         )
         yield Notice(code="trec.ties", text=text)
 
@@ -178,8 +178,8 @@ def _undefined(values: Mapping[Measure, NDArray[np.float64]]) -> Iterator[Notice
         missing = sum(map(math.isnan, column.tolist()))
         if missing:
             text = (
-                f"{measure} is not defined for {missing} of {len(column)} queries, for which nothing was returned: "
-                "they are left out of its mean."
+                f"{measure} is not defined for {missing} of {len(column)} queries, for which nothing was "
+                "returned: they are left out of its mean."
             )
             yield Notice(code="score.undefined", text=text)
 
