@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from rageval_action.github.payload import Repository, User
+from rageval_action.github.payload import Repository, User
 
 
 class Parent(Struct, frozen=True):

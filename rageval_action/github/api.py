@@ -7,8 +7,8 @@ failure it was. Nothing here decides what a failure means.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
@@ -17,12 +17,8 @@ from msgspec import Struct
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from rageval_action import __version__
+from rageval_action.github.context import Runner, Token
 from rageval_action.github.failures import ApiError, final, is_limit, limit_wait, message_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rageval_action.github.context import Runner, Token
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]

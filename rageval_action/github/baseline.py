@@ -10,21 +10,17 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.answers import Artifact, ArtifactsPage, RunsPage, WorkflowRun
+from rageval_action.github.api import Api
 from rageval_action.github.archive import Limits, read_members
 from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import FileAbsent, file_at, first_parents
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Literal
-
-    from rageval_action.github.api import Api
 
 MAX_DISTANCE = 200
 """Commits walked back along first parents before the search gives up."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
 from rageval_action.core import escape
 from rageval_action.github.answers import Made
+from rageval_action.github.api import Api
 from rageval_action.github.failures import ApiError
 from rageval_action.github.workflow import fit_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rageval_action.github.api import Api
 
 Conclusion: TypeAlias = Literal["success", "neutral", "failure"]
 """`neutral` satisfies a required check as `success` does: it says "no objection", not "unknown"."""

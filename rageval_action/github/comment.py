@@ -8,18 +8,16 @@ removed.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from rageval_action.github.answers import Comment
+from rageval_action.github.api import Api
+from rageval_action.github.context import Token
 from rageval_action.github.failures import ApiError
 from rageval_action.github.payload import User
 from rageval_action.github.workflow import fit_lines
-
-if TYPE_CHECKING:
-    from rageval_action.github.api import Api
-    from rageval_action.github.context import Token
 
 COMMENT_BYTES = 65_000
 """GitHub takes 65,536 characters; counting bytes keeps below that in every script."""

@@ -7,18 +7,15 @@ red required check green.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from pathlib import Path
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
+from rageval_action.github.context import Runner
 from rageval_action.github.payload import Payload, PullRequestPayload, WorkflowRunPayload
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rageval_action.github.context import Runner
 
 Mode: TypeAlias = Literal["evaluate", "record", "drift", "publish", "skip"]
 """`evaluate`: measure and compare; `record`: measure, the record becomes a baseline; `drift`: measure the

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import RagevalError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Failure: TypeAlias = Literal[
     "forbidden", "not-found", "gone", "refused", "limited", "outage", "malformed", "too-large"

@@ -7,19 +7,17 @@ would not do: people without write access can set one, and it stays when the hea
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from rageval_action.core import escape
 from rageval_action.github.answers import Permission, Review
+from rageval_action.github.api import Api
+from rageval_action.github.event import PullRequest
 from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import commit
-
-if TYPE_CHECKING:
-    from rageval_action.github.api import Api
-    from rageval_action.github.event import PullRequest
 
 REASON_CHARACTERS = 500
 _COMMAND = re.compile(

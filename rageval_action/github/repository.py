@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 from rageval_action.github.answers import Commit, Compared
+from rageval_action.github.api import Api
 from rageval_action.github.failures import ApiError
-
-if TYPE_CHECKING:
-    from rageval_action.github.api import Api
 
 FILE_BYTES = 1 << 20
 SHA = re.compile(r"[0-9a-f]{40,64}")

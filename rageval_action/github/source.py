@@ -6,20 +6,18 @@ artifact's own word counts only to choose among pull requests that already fit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
 from rageval_action.github.answers import Artifact, ArtifactsPage
+from rageval_action.github.api import Api
+from rageval_action.github.archive import Limits
 from rageval_action.github.baseline import fetch_members
 from rageval_action.github.event import PullRequest, pull_request_of
 from rageval_action.github.failures import ApiError
 from rageval_action.github.payload import PullRequestPayload, WorkflowRunPayload
 from rageval_action.github.repository import SHA, commit
-
-if TYPE_CHECKING:
-    from rageval_action.github.api import Api
-    from rageval_action.github.archive import Limits
 
 
 class NoTarget(Struct, frozen=True):

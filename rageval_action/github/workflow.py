@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 import uuid
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal, TextIO, TypeAlias
+from pathlib import Path
+from typing import Literal, TextIO, TypeAlias
 
 from msgspec import Struct
 
 from rageval_action.core import escape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 SUMMARY_BYTES = 1024 * 1024
 """Above this the runner drops a step's summary whole, and the step still passes."""

@@ -33,9 +33,8 @@ STATUS_CHARACTERS = 140
 def whoami(state: State, call: Call, found: re.Match[str]) -> Answer:
     if call.token.app:
         raise Refusal(403, "Resource not accessible by integration")
-    return 200, make(
-        "public-user", **{k: v for k, v in user(call.token.login).items() if k in ("login", "id", "type")}
-    )
+    who = {name: user(call.token.login)[name] for name in ("login", "id", "type")}
+    return 200, make("public-user", user_view_type="public", **who)
 
 
 def get_commit(state: State, call: Call, found: re.Match[str]) -> Answer:

@@ -67,6 +67,8 @@ def bare(node: Any, *, names: bool = False) -> Any:
         cut["responses"] = {
             k: v if "$ref" in v else {"description": "", **v} for k, v in cut["responses"].items()
         }
+    if not names and cut.get("nullable") is True and "enum" in cut and None not in cut["enum"]:
+        cut["enum"] = [*cut["enum"], None]  # meant so; JSON Schema takes an enumeration at its word
     return cut
 
 

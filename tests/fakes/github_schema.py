@@ -33,7 +33,7 @@ def warm_up() -> None:
     _judge()
 
 
-def problems(  # noqa: PLR0917 - one exchange
+def problems(
     method: str, path: str, query: dict[str, str], body: bytes, status: int, answer: bytes, answer_type: str
 ) -> list[str]:
     """What is wrong with one exchange, request and answer; empty when GitHub's description allows both."""
@@ -72,7 +72,7 @@ def _one_segment(path: str) -> str:
     return path
 
 
-def make(name: str, **given: Any) -> dict[str, Any]:
+def make(name: str, /, **given: Any) -> dict[str, Any]:
     """A complete object of the schema `name`: required fields with plain values, `given` laid over them."""
     made = _value(document()["components"]["schemas"][name])
     assert isinstance(made, dict)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
+import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from tests.fakes import github_schema
 from tests.fakes.github import BOT, READ, WRITE, Call, Page, Raw, Redirect, Refusal, State, TokenKind
 from tests.fakes.github_handlers import HANDLERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 FAULTS = (
     "500",
@@ -90,7 +90,9 @@ class _Server(ThreadingHTTPServer):
     fake: FakeGitHub
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """A client that went away is no news; anything else is a fault of the fake."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            self.fake.broken.append(traceback.format_exc())
 
 
 def _server(fake: FakeGitHub, handler: type[BaseHTTPRequestHandler]) -> _Server:

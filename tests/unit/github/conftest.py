@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -11,9 +11,6 @@ from rageval_action.github.api import Api, Budget, Clock
 from rageval_action.github.context import Runner, Token
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW
 from tests.fakes.github_server import TOKEN, FakeGitHub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture

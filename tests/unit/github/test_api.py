@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 import requests
 
 from rageval_action.github.answers import Comment, Commit, Made
+from rageval_action.github.api import Api
 from rageval_action.github.context import Token
 from rageval_action.github.failures import ApiError, is_limit, limit_wait
 from tests.fakes.github import zipped
 from tests.fakes.github_server import FAULTS, READ_TOKEN, FakeGitHub
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rageval_action.github.api import Api
-    from tests.unit.github.conftest import FastClock
+from tests.unit.github.conftest import FastClock
 
 SHA = "a" * 40
 COMMIT = f"/repos/acme/docs/commits/{SHA}"
