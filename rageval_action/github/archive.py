@@ -20,13 +20,15 @@ class Limits(Struct, frozen=True, kw_only=True):
         archive: bytes of the zip itself; also the cap of its download.
         members: entries in the zip, ours or not.
         member: bytes of one member when unpacked, counted while reading, not taken from the header.
-        ratio: unpacked over packed size; rankings of JSON lines stay below 40.
+        ratio: unpacked over packed size, for members above `free`; rankings stay below 40.
+        free: bytes up to which a member may pack as well as it likes.
     """
 
     archive: int = 256 << 20
     members: int = 64
     member: int = 1 << 30
     ratio: int = 200
+    free: int = 10 << 20
 
 
 def read_members(data: bytes, names: tuple[str, ...], limits: Limits) -> dict[str, bytes]:
@@ -62,7 +64,7 @@ def _entry(entries: list[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: Limits) -> bytes:
-    cap = min(limits.member, max(entry.compress_size, 1024) * limits.ratio)
+    cap = min(limits.member, max(entry.compress_size * limits.ratio, limits.free))
     if entry.file_size > cap:
         raise _bad(f"{entry.filename} would unpack to {entry.file_size:,} bytes, more than {cap:,}")
     parts: list[bytes] = []

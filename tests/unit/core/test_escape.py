@@ -153,6 +153,7 @@ def test_links_stay_inside_their_commit() -> None:
     assert escape.blob_url("", "o/r", SHA, "x") == ""
     assert escape.markdown_link("x", "") == "x"
     assert escape.markdown_link("x", "https://h/") == "[x](https://h/)"
+    assert escape.markdown_link("](https://evil) @me", "https://h/").count("](") == 1
 
 
 def test_workflow_commands_are_data() -> None:
