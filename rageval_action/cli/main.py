@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import sys
 
@@ -21,6 +22,10 @@ COMMANDS: dict[str, str] = {
     "snapshot": "rageval_action.cli.snapshot:snapshot",
 }
 """Command -> `module:attribute`; a command's imports are paid for only when it runs."""
+
+
+GC_THRESHOLD = 100_000
+"""Hits by the hundred thousand are made and kept, and none of them is ever in a cycle: look for cycles rarely."""
 
 
 class LazyGroup(click.Group):
@@ -53,6 +58,7 @@ def root() -> None:
 
 def main() -> None:
     """Run `rageval`; never returns."""
+    gc.set_threshold(GC_THRESHOLD)
     try:
         code = root.main(standalone_mode=False)
     except RagevalError as error:
