@@ -43,14 +43,17 @@ class Clock(Struct, frozen=True):
 
 
 class Budget:
-    """Seconds that all waiting and calling of one phase may take together."""
+    """Seconds that all waiting and calling of one phase may take together, from its first call on."""
 
     def __init__(self, seconds: float, clock: Clock) -> None:
         self._clock = clock
-        self._end = clock.now() + seconds
+        self._seconds = seconds
+        self._end: float | None = None
 
     def left(self) -> float:
         """Seconds left, never negative."""
+        if self._end is None:
+            self._end = self._clock.now() + self._seconds
         return max(0.0, self._end - self._clock.now())
 
     def wait(self, seconds: float) -> bool:
