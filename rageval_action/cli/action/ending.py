@@ -15,19 +15,24 @@ from rageval_action.github.workflow import Level, write_outputs
 
 def finish(session: Session, decided: Plan, result: Result) -> int:
     """Publish what is already safe on disk, add the outputs that brings, say how it ended."""
-    session.log.line(f"Verdict: {result.told.verdict}" + (" (overridden)" if result.told.overridden else ""))
-    for reason in result.told.reasons[:10]:
-        session.log.line(f"  {reason.text}")
+    session.log.line(f"Verdict: {word(decided, result)}")
+    for text in list(dict.fromkeys(reason.text for reason in result.told.reasons))[:10]:
+        session.log.line(f"  {text}")
     level: Level = "error" if result.told.exit_code else "notice"
     first = result.told.reasons[0].text if result.told.reasons else ""
-    session.log.annotate(
-        level, f"{result.told.verdict.replace('_', ' ')}: {first}", title=f"rageval {session.inputs.id}"
-    )
+    session.log.annotate(level, f"{word(decided, result)}: {first}", title=f"rageval {session.inputs.id}")
     published = publish(session, decided, result)
     code = 0 if decided.mode == "publish" else result.told.exit_code
     code = exit_code(session, decided, code, published)
     _add_outputs(session, {**published.outputs, "exit-code": str(code)})
     return code
+
+
+def word(decided: Plan, result: Result) -> str:
+    """The outcome in a word or two, for the log."""
+    if decided.mode == "record" and result.told.verdict == "no_baseline":
+        return "recorded"
+    return "overridden" if result.told.overridden else result.told.verdict.replace("_", " ")
 
 
 def _add_outputs(session: Session, values: dict[str, str]) -> None:

@@ -14,7 +14,7 @@ from rageval_action.cli.evaluate import encode_document
 from rageval_action.core import escape
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.record import RunRecord, encode
-from rageval_action.errors import RagevalError
+from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.api import Api
 from rageval_action.github.context import Runner, Token
 from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
@@ -167,10 +167,11 @@ def _free_folder(wanted: Path) -> Path:
     """`wanted`, or the next free name: results of an earlier step are never overwritten.
 
     Raises:
-        OSError: the folder for results is a link that the checkout brought along.
+        RecordError: `record.linked-out` when the folder for results is a link that the checkout brought along.
     """
     if wanted.parent.is_symlink():
-        raise OSError(f"{wanted.parent} is a symbolic link; results are not written through it")
+        text = "it is a symbolic link; results are not written through one."
+        raise RecordError("record.linked-out", text, where=str(wanted.parent))
     number = 1
     folder = wanted
     while folder.exists() or folder.is_symlink():
