@@ -21,7 +21,7 @@ def schema(name: str) -> None:
 def _anything(kind: type) -> dict[str, object]:
     """A value of any shape (the policy as written, a gate) is described by no constraint."""
     if kind is object:
-        return {}
+        return {"description": "Any JSON value."}
     raise NotImplementedError
 
 
