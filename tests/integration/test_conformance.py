@@ -30,7 +30,6 @@ PAIRS = (
     "trec_eval-level2",
     "cranfield-bm25",
     "cranfield-bm25-codes",
-    "cranfield-lsa",
 )
 NOT_OURS = {"bpref", "num_ret", "num_rel", "num_rel_ret"}
 TOLERANCE = 1e-9
