@@ -71,6 +71,30 @@ def test_two_documents_share_their_whole_text_and_some_restrict_their_readers(
     assert sum(FRONT_MATTER.match(text) is not None for text in documents.values()) >= 6
 
 
+def test_error_codes_that_are_documented_exist(documents: dict[str, str]) -> None:
+    source = "".join(path.read_text("utf-8") for path in (EXAMPLES.parent / "rageval_action").rglob("*.py"))
+    codes = re.findall(r"^\| `([a-z]+\.[a-z-]+)`", documents["error-codes"], re.MULTILINE)
+
+    assert len(codes) >= 10
+    assert [code for code in codes if f'"{code}"' not in source] == []
+
+
+def test_readme_counts_what_is_there(documents: dict[str, str], rows: list[dict[str, Any]]) -> None:
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    chunks = [len(chunks_of(plan, documents)) for plan in (BASELINE, CANDIDATE)]
+    restricted = sum(FRONT_MATTER.match(text) is not None for text in documents.values())
+    exact = sum("exact-term" in row["tags"] and row["answerable"] for row in rows)
+
+    assert f"{len(documents)} short documents" in readme
+    assert f"{len(rows)} questions labelled by hand" in readme
+    assert "falls from {} to {}".format(*chunks) in readme
+    assert restricted == 8
+    assert "Eight documents begin" in readme
+    assert f"`tag:exact-term` ({exact} questions)" in readme
+    assert sum(not row["answerable"] for row in rows) == 12
+    assert "Twelve questions have no answer" in readme
+
+
 # golden set
 
 
