@@ -158,3 +158,16 @@ def test_no_credential_shows_anywhere(workspace: Workspace, base: str, github: F
     rest = "\n".join(line for line in ended.log.splitlines() if not line.startswith("::add-mask::"))
     everything = rest + ended.summary + str(ended.outputs) + str(ended.members())
     assert "s3cr3t" not in everything
+
+
+def test_nothing_in_the_checkout_is_imported(workspace: Workspace, base: str) -> None:
+    """The checkout is the working directory: modules planted in it must not shadow ours or the library's."""
+    trap = "open('trapped', 'w').close()\nraise SystemExit(0)\n"
+    for name in ("json.py", "click.py", "numpy.py", "sitecustomize.py", "usercustomize.py", "encodings_x.py"):
+        (workspace.checkout / name).write_text(trap)
+    for folder in ("rageval_action", "requests", "msgspec"):
+        (workspace.checkout / folder).mkdir()
+        (workspace.checkout / folder / "__init__.py").write_text(trap)
+    ended = push(workspace, base)
+    assert (ended.code, ended.outputs["verdict"]) == (0, "no_baseline"), ended.log
+    assert not (workspace.checkout / "trapped").exists()

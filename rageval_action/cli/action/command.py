@@ -25,8 +25,11 @@ def action() -> int:
 
 
 def _restart(environ: dict[str, str]) -> None:
-    """Replace this process by itself with a clean environment."""
-    os.execve(sys.executable, [sys.executable, "-m", "rageval_action", "action"], environ)  # noqa: S606 - our own interpreter and module
+    """Replace this process by itself with a clean environment.
+
+    The same words again, not `-m`: that would look for modules in the checkout first.
+    """
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environ)  # noqa: S606 - ourselves
 
 
 def _guarded(secrets: dict[str, str], log: Log) -> int:
