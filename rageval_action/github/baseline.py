@@ -233,6 +233,8 @@ def find_baseline(api: Api, wanted: Wanted, check: Check, limits: Limits) -> Bas
         limits: caps of download and unpacking.
     """
     search = _Search(api, wanted, check, limits)
+    if not wanted.workflow_path:
+        return LookupFailed(reason="the runner does not say which workflow this is; set `baseline-workflow`.")
     try:
         return search.run()
     except ApiError as error:

@@ -104,7 +104,7 @@ def test_the_policy_is_the_bases_and_the_forks_k_decides_nothing(
 ) -> None:
     github.state.artifacts.clear()
     github.state.artifact(RUN, members_of("candidate", MERGE, k=100, policy={"gates": [], "k": 100}))
-    github.state.artifact(1, members_of("baseline", forked))
+    github.state.artifact(1, members_of("baseline", forked, policy={}))
     assert publish(workspace, monkeypatch).outputs["verdict"] == "fail"
 
 

@@ -63,12 +63,13 @@ def test_another_k_adds_a_gate_and_takes_none_away(
 
 
 def test_a_renamed_configuration_is_no_way_around(
-    workspace: Workspace, recorded: str, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, base: str, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    workspace.policy(recorded)
+    github.state.run(1, base)
+    github.state.artifact(1, members_of("baseline", base, policy={}))
+    workspace.policy(base)
     (workspace.checkout / "other.yml").write_bytes(LOOSE)
-    e = judge(workspace, recorded, monkeypatch, config="other.yml")
-    assert e.code == 1
+    assert judge(workspace, base, monkeypatch, config="other.yml").code == 1
 
 
 def test_a_policy_under_a_name_of_its_own_is_found_in_the_record(

@@ -35,7 +35,9 @@ class Ended:
 
     def members(self) -> dict[str, bytes]:
         """The record it left."""
-        return {path.name: path.read_bytes() for path in (self.workspace / self.outputs["record-path"]).iterdir()}
+        return {
+            path.name: path.read_bytes() for path in (self.workspace / self.outputs["record-path"]).iterdir()
+        }
 
 
 @dataclass
@@ -57,9 +59,13 @@ class Workspace:
 
     def policy(self, sha: str, data: bytes | None = None) -> None:
         """The policy as it stands on the base branch."""
-        self.github.state.files[sha, "rageval.yml"] = data if data is not None else (EXAMPLES / "rageval.yml").read_bytes()
+        self.github.state.files[sha, "rageval.yml"] = (
+            data if data is not None else (EXAMPLES / "rageval.yml").read_bytes()
+        )
 
-    def run(self, event: str, payload: dict[str, Any], sha: str, ref: str = "refs/pull/7/merge", **inputs: str) -> Ended:
+    def run(
+        self, event: str, payload: dict[str, Any], sha: str, ref: str = "refs/pull/7/merge", **inputs: str
+    ) -> Ended:
         number = len(list(self.home.glob("event-*.json")))
         files = {name: self.home / f"{name}-{number}" for name in ("output", "summary")}
         event_path = self.home / f"event-{number}.json"

@@ -45,6 +45,7 @@ class Engine:
         )
         (cache / "containers.conf").write_text(
             '[containers]\nnetns = "host"\ndefault_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]\n'
+            f"volumes = {json.dumps(self._volumes())}\n"
             '[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\n'
         )
         self.environ = {
@@ -52,6 +53,18 @@ class Engine:
             "CONTAINERS_STORAGE_CONF": str(cache / "storage.conf"),
             "CONTAINERS_CONF": str(cache / "containers.conf"),
         }
+
+    def _volumes(self) -> list[str]:
+        """What a closed machine needs inside: its certificates, and its local wheels as pip's own setting.
+
+        As volumes and not as build arguments, so that a build by act finds the layers of a build by buildah.
+        """
+        found = [f"{CERTIFICATES}:{CERTIFICATES}:ro"] if CERTIFICATES.exists() else []
+        wheels = os.environ.get("PIP_FIND_LINKS", "")
+        if wheels and Path(wheels).is_dir():
+            (self.cache / "pip.conf").write_text("[global]\nfind-links = /wheels\nretries = 1\n")
+            found += [f"{wheels}:/wheels:ro", f"{self.cache / 'pip.conf'}:/etc/pip.conf:ro"]
+        return found
 
     def run(self, *command: str | Path, seconds: int = 1800) -> subprocess.CompletedProcess[str]:
         """Run a command with the store's settings; its output is shown when it fails."""
@@ -134,12 +147,7 @@ def build(engine: Engine, name: str) -> str:
     """Build one of the images from its real Dockerfile."""
     tag = f"localhost/rageval-{name}"
     command: list[str | Path] = ["buildah", "bud", "--isolation", "chroot", "--pull-never", "--layers"]
-    command += ["--build-arg", f"BASE={BASE}", "-f", ROOT / IMAGES[name], "-t", tag]
-    if CERTIFICATES.exists():
-        command += ["-v", f"{CERTIFICATES}:{CERTIFICATES}:ro"]
-    wheels = os.environ.get("PIP_FIND_LINKS", "")
-    if wheels and Path(wheels).is_dir():
-        command += ["-v", f"{wheels}:/wheels:ro", "--build-arg", "TORCH_WHEELS=/wheels"]
+    command += ["-f", ROOT / IMAGES[name], "-t", tag]
     started = time.monotonic()
     engine.run(*command, ROOT)
     added = engine.size(tag) - engine.size(BASE)

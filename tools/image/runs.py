@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from tests.action.inside import members_of  # noqa: E402
 from tests.action.world import HEAD, MERGE, pull_request  # noqa: E402
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW  # noqa: E402
 from tests.fakes.github_server import TOKEN, FakeGitHub  # noqa: E402
@@ -140,6 +141,7 @@ jobs:
           config: examples/rageval.yml
           snapshot: ${{ github.event_name == 'push' && 'examples/baseline' || 'examples/candidate' }}
           token: TOKEN
+          baseline-workflow: rageval.yml
           network-budget: "30"
       - if: always()
         run: echo "seen verdict=${{ steps.rageval.outputs.verdict }} record=${{ steps.rageval.outputs.record-path }}"
@@ -147,10 +149,11 @@ jobs:
 
 
 def in_act(engine: Engine, act: str) -> None:
-    """The example repository with `uses: ./`, on a push and on a pull request."""
+    """The example repository with `uses: ./`: a push records, a pull request is commented and fails."""
     with fake_world() as (github, base), tempfile.TemporaryDirectory(dir=engine.cache) as folder:
         home = Path(folder)
-        repository = checkout(home)
+        repository, tested = checkout(home)
+        github.state.commit(tested, base, HEAD)  # act tests what lies in the repository
         policy = (ROOT / "examples" / "rageval.yml").read_bytes()
         github.state.files[base, "examples/rageval.yml"] = policy
         socket = home / "podman.sock"
@@ -163,30 +166,36 @@ def in_act(engine: Engine, act: str) -> None:
         try:
             while not socket.exists():
                 time.sleep(0.1)
-            pushed = run_act(
-                engine, act, home, repository, github, "push", {"ref": "refs/heads/main", "after": base}
-            )
+            world = (engine, act, home, repository, github)
+            pushed = run_act(*world, "push", {"ref": "refs/heads/main", "after": base})
             expect(pushed.returncode == 0, pushed.stdout + pushed.stderr)
             expect(
                 "seen verdict=no_baseline record=rageval-out/default/record" in pushed.stdout, pushed.stdout
             )
-            judged = run_act(engine, act, home, repository, github, "pull_request", pull_request(base))
-            expect("seen verdict=no_baseline" in judged.stdout, judged.stdout + judged.stderr)
+            github.state.run(1, base)
+            github.state.artifact(1, members_of("baseline", base))
+            judged = run_act(*world, "pull_request", pull_request(base))
+            expect("seen verdict=fail record=rageval-out/default/record" in judged.stdout, judged.stdout)
+            expect("exit with `FAILURE`: 1" in judged.stdout, judged.stdout)
+            expect(judged.returncode != 0, "act did not fail with the gate")
             expect(len(github.state.comments) == 1, f"no comment: {judged.stdout} {github.log}")
         finally:
             service.terminate()
             service.wait(20)
-    print("act: `uses: ./` built and ran on push and pull_request; the next step read its outputs")
+    print(
+        "act: `uses: ./` built; push recorded, pull request commented, gate failed with 1, next step read the outputs"
+    )
 
 
-def checkout(home: Path) -> Path:
-    """What a user's runner would have: this project's files and one workflow, in a git repository."""
+def checkout(home: Path) -> tuple[Path, str]:
+    """What a user's runner would have: this project's files and one workflow, in a git repository; and its commit."""
     repository = home / "repository"
     names = (
         "rageval_action",
         "requirements",
         "examples",
         "action.yml",
+        "slim",
         "Dockerfile",
         "Dockerfile.slim",
         ".dockerignore",
@@ -206,7 +215,10 @@ def checkout(home: Path) -> Path:
     subprocess.run(
         ["git", "remote", "add", "origin", f"https://github.com/{REPOSITORY}"], cwd=repository, check=True
     )
-    return repository
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repository, check=True, capture_output=True, text=True
+    )
+    return repository, head.stdout.strip()
 
 
 def run_act(
@@ -231,7 +243,7 @@ def run_act(
     base = "docker.io/library/python:3.11-slim-bookworm"
     words = [act, event, "-e", str(event_path), "-P", f"ubuntu-latest={base}", "--pull=false"]
     words += ["--container-daemon-socket", "-", "--env", f"GITHUB_API_URL={github.url}"]
-    words += ["--env", f"GITHUB_REPOSITORY_ID={REPOSITORY_ID}", "--env", f"GITHUB_SHA={MERGE}"]
+    words += ["--env", f"GITHUB_REPOSITORY_ID={REPOSITORY_ID}"]
     return subprocess.run(
         words, cwd=repository, env=environ, capture_output=True, text=True, timeout=900, check=False
     )
@@ -245,4 +257,4 @@ def execute(engine: Engine, words: list[str]) -> subprocess.CompletedProcess[str
 def expect(holds: object, message: str) -> None:
     """Stop the test when something does not hold."""
     if not holds:
-        raise SystemExit(f"image-test: failed: {message[-8000:]}")
+        raise SystemExit(f"image-test: failed: {message[-20000:]}")

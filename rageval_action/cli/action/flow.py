@@ -22,7 +22,7 @@ from rageval_action.github.event import Plan, PullRequest, plan, read_payload
 from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import commit, merge_base
 
-NOTHING = NoBaseline("this run records a baseline; nothing is compared.")
+NOTHING = NoBaseline("this run records a baseline; nothing is compared")
 
 
 def run(session: Session) -> int:
@@ -83,7 +83,7 @@ def _baseline(session: Session, decided: Plan, own: Policy) -> tuple[Rung, Judge
     try:
         base = _base_sha(session, decided)
     except ApiError as error:
-        reason = f"the base commit could not be looked up: {error.message}"
+        reason = f"the base commit could not be looked up: {error.message.rstrip('.')}"
         return Rung(baseline=BaselineUnknown(reason)), Judged(policy=own, unknown=reason)
     judged = Judged(policy=own)
     if decided.mode == "evaluate":

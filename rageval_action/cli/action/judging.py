@@ -29,8 +29,8 @@ def find_exception(session: Session, decided: Plan) -> tuple[Override | None, tu
     if isinstance(found, Accepted):
         return Override(by=found.by, reason=found.reason, sha=found.sha, at=found.at), ()
     if isinstance(found, NotAccepted):
-        return None, tuple(Notice(code="override.refused", text=note) for note in found.notes)
-    text = f"whether somebody accepted this result could not be looked up: {found.reason}"
+        return None, tuple(Notice(code="override.refused", text=note.rstrip(".")) for note in found.notes)
+    text = f"whether somebody accepted this result could not be looked up: {found.reason.rstrip('.')}"
     return None, (Notice(code="override.unknown", text=text),)
 
 

@@ -64,7 +64,7 @@ def recorded_baseline(api: Api, runner: Runner, inputs: ActionInputs, sha: str, 
     )
     decoder = _Decoder()
     found = find_baseline(api, wanted, decoder.check, LIMITS)
-    notices = tuple(Notice(code="baseline.passed-over", text=note) for note in found.notes)
+    notices = tuple(Notice(code="baseline.passed-over", text=note.rstrip(".")) for note in found.notes)
     if isinstance(found, Found) and decoder.record:
         return Rung(baseline=_recorded(decoder.record, found), sha=found.sha, notices=notices)
     if inputs.baseline_record and not inputs.baseline_snapshot:
@@ -101,9 +101,9 @@ def _recorded(record: RunRecord, found: Found) -> pipeline.Baseline:
 
 def _none(found: object) -> NoBaseline | BaselineUnknown:
     if isinstance(found, Absent):
-        return NoBaseline(found.reason)
-    reason = found.reason if isinstance(found, LookupFailed) else "the record was not decoded."
-    return BaselineUnknown(f"the baseline could not be looked up: {reason}")
+        return NoBaseline(found.reason.rstrip("."))
+    reason = found.reason if isinstance(found, LookupFailed) else "the record was not decoded"
+    return BaselineUnknown(f"the baseline could not be looked up: {reason.rstrip('.')}")
 
 
 def _workflow(name: str) -> str:

@@ -52,10 +52,12 @@ def base_policy(api: Api, config: str, base_sha: str, own: Policy) -> Judged:
             if isinstance(found, FileFound):
                 return _from_file(found.data, path, own)
     except ApiError as error:
-        reason = f"the policy on the base branch could not be looked up: {error.message}"
+        reason = f"the policy on the base branch could not be looked up: {error.message.rstrip('.')}"
         return Judged(policy=own, unknown=reason)
     except RagevalError as error:
-        return Judged(policy=own, unknown=f"the policy on the base branch cannot be used: {error}")
+        return Judged(
+            policy=own, unknown=f"the policy on the base branch cannot be used: {str(error).rstrip('.')}"
+        )
     text = "first policy: the base branch has no configuration file yet, so this pull request's own counts"
     return Judged(policy=own, notices=(Notice(code="policy.first", text=text),), first=True)
 

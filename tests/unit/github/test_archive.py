@@ -59,7 +59,11 @@ def test_a_bomb_that_lies_about_its_size() -> None:
 
 def test_the_count_while_reading_holds_when_the_header_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless(io.BytesIO):
+        left = 100
+
         def read(self, size: int | None = -1) -> bytes:
+            self.left -= 1
+            assert self.left, "read on and on"
             return b"\0" * (size or 1)
 
     data = zipped(GOOD)

@@ -61,6 +61,8 @@ def put(github: FakeGitHub, run_id: int, sha: str, **given: Any) -> None:
         if k in ("event", "head_branch", "path", "head_repository", "repository", "conclusion", "status")
     }
     github.state.run(run_id, sha, **run)
+    if "claimed_branch" in given:
+        given["head_branch"] = given.pop("claimed_branch")
     github.state.artifact(run_id, given.pop("members", record(sha)), **given)
 
 
@@ -124,6 +126,11 @@ POISON: dict[str, dict[str, Any]] = {
         "head_repository_id": FORK_ID,
     },
     "a fork's artifact under our run": {"head_repository_id": FORK_ID},
+    "a fork's run whose artifact claims to be ours": {
+        "head_repository": {"id": FORK_ID, "full_name": "mallory/docs"},
+        "head_repository_id": REPOSITORY_ID,
+    },
+    "another branch whose artifact claims to be of main": {"head_branch": "topic", "claimed_branch": "main"},
     "a pull request run": {"event": "pull_request"},
     "another branch": {"head_branch": "topic"},
     "another workflow": {"path": ".github/workflows/evil.yml"},
@@ -230,6 +237,11 @@ def test_a_server_without_digests_is_named(github: FakeGitHub, api: Api, chain: 
 def test_a_sha_that_is_none_never_reaches_an_address(api: Api, github: FakeGitHub) -> None:
     failed = look(api, "../../../user")
     assert isinstance(failed, LookupFailed)
+    assert github.log == []
+
+
+def test_without_a_workflow_nothing_is_guessed(api: Api, github: FakeGitHub, chain: list[str]) -> None:
+    assert isinstance(look(api, chain[5], workflow_path=""), LookupFailed)
     assert github.log == []
 
 
