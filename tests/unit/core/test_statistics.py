@@ -375,7 +375,7 @@ class TestPaired:
         [(np.zeros(0), np.zeros(0)), (np.zeros(2), np.zeros(1)), (np.zeros((2, 2)), np.zeros((2, 2)))],
     )
     def test_columns_that_do_not_fit_are_a_bug(self, baseline: np.ndarray, candidate: np.ndarray) -> None:
-        with pytest.raises(ValueError, match="") as caught:
+        with pytest.raises(ValueError, match="two equal") as caught:
             paired(baseline, candidate)
         assert str(caught.value) == (
             f"two equal, non-empty columns of scores are needed: {baseline.shape}, {candidate.shape}"
