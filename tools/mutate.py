@@ -27,6 +27,9 @@ from typing import NamedTuple
 
 import pytest
 
+DECLARED = ("frozen", "kw_only", "omit_defaults", "eq")
+"""Keywords of a type's declaration, which say how it may be used and change no result."""
+
 PRELOADED = ("numpy", "msgspec", "hypothesis")
 """What a fork need not load again."""
 
@@ -76,6 +79,8 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
     if isinstance(tree, ast.Import | ast.ImportFrom) or _is_for_types(tree):
         return
     yield tree
+    if isinstance(tree, ast.keyword) and tree.arg in DECLARED:
+        return
     for name, field in ast.iter_fields(tree):
         if name in ("annotation", "returns") or (name == "value" and _is_alias(tree)):
             continue
