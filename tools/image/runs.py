@@ -172,8 +172,8 @@ def in_act(engine: Engine, act: str) -> None:
             expect(
                 "seen verdict=no_baseline record=rageval-out/default/record" in pushed.stdout, pushed.stdout
             )
-            github.state.run(1, base)
-            github.state.artifact(1, members_of("baseline", base))
+            github.state.run(7000, base)
+            github.state.artifact(7000, members_of("baseline", base))
             judged = run_act(*world, "pull_request", pull_request(base))
             expect("seen verdict=fail record=rageval-out/default/record" in judged.stdout, judged.stdout)
             expect("exit with `FAILURE`: 1" in judged.stdout, judged.stdout)
