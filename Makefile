@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit bench lock clean base dev
+.PHONY: demo test image-test check unit bench lock clean base dev
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -41,6 +41,9 @@ check: dev  ## ruff, mypy, import-linter
 
 unit: dev base
 	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
+
+image-test: dev  ## build both images, run them as GitHub's runner and act do; ends with `ran` or `skipped: reason`
+	$(DEV)/bin/python tools/image/image_test.py
 
 bench: dev  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt

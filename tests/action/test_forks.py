@@ -105,7 +105,9 @@ def test_the_policy_is_the_bases_and_the_forks_k_decides_nothing(
     github.state.artifacts.clear()
     github.state.artifact(RUN, members_of("candidate", MERGE, k=100, policy={"gates": [], "k": 100}))
     github.state.artifact(1, members_of("baseline", forked, policy={}))
-    assert publish(workspace, monkeypatch).outputs["verdict"] == "fail"
+    ended = publish(workspace, monkeypatch)
+    assert ended.outputs["verdict"] == "fail"
+    assert "recall@\u200b5 dropped" in ended.summary
 
 
 @pytest.mark.parametrize(
