@@ -101,6 +101,9 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _is_for_types(node: ast.AST) -> bool:
+    """True for what only type checkers and star imports read."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
