@@ -124,23 +124,30 @@ def choose(names: Iterable[str], mapped: Mapping[str, str]) -> tuple[dict[str, s
         by_normal.setdefault(normalise(name), name)
     found = dict(mapped)
     taken = {name.partition(".")[0] for name in mapped.values()}
+    judged_by_map = any(field in mapped for field in JUDGING)
     for ours, synonyms in TARGETS.items():
         hits = [by_normal[name] for name in synonyms if name in by_normal and by_normal[name] not in taken]
-        if ours not in found and hits and not (ours in JUDGING and any(field in mapped for field in JUDGING)):
+        if ours != "relevant" and ours not in found and hits and not (ours in JUDGING and judged_by_map):
             found[ours] = hits[0]
-    if any(field in mapped for field in JUDGING):
+    if judged_by_map:
         return found, []
-    return _with_judged_ids(found, by_normal)
+    return _with_relevant(found, by_normal)
 
 
-def _with_judged_ids(found: dict[str, str], by_normal: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Add `relevant` by the pattern of names; chunks are finer than documents and win over them."""
+def _with_relevant(found: dict[str, str], by_normal: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Add `relevant`: under that very name, else the one field that lists judged ids.
+
+    Of a field of chunks and one of documents the chunks win, being finer; any other two are rivals.
+    """
+    if "relevant" in by_normal:
+        return {**found, "relevant": by_normal["relevant"]}, []
     taken = set(found.values())
-    hits = [name for normal, name in by_normal.items() if _JUDGED_ID.fullmatch(normal) and name not in taken]
-    if "relevant" in found or not hits:
-        return found, []
-    chunks = [name for name in hits if re.search("chunk|passage|node", normalise(name))]
-    best = chunks or hits
+    hits = [
+        name
+        for normal, name in by_normal.items()
+        if name not in taken and (normal in TARGETS["relevant"] or _JUDGED_ID.fullmatch(normal))
+    ]
+    best = [name for name in hits if re.search("chunk|passage|node", normalise(name))] or hits
     if len(best) > 1:
         return found, best
-    return {**found, "relevant": best[0]}, []
+    return (found | {"relevant": best[0]} if best else found), []

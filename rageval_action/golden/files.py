@@ -31,7 +31,7 @@ _PACKED = {
 
 
 def parse_location(location: str | Path) -> dict[str, str]:
-    """Role -> path. `golden.jsonl` is one file; `queries=FILE,qrels=FILE` is two; a folder is searched for BEIR's files.
+    """Role -> path: of one file, of two (`queries=FILE,qrels=FILE`), or of BEIR's files in a folder.
 
     Only a text that starts with a known role and `=` is split, so other paths may hold commas.
 

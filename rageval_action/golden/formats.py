@@ -55,7 +55,7 @@ def read_golden(
     parts = files.load(location)
     name = format
     if format == "auto":
-        from rageval_action.golden.detect import detect  # noqa: PLC0415 - a named format needs no look
+        from rageval_action.golden.detect import detect
 
         name = detect(parts)
     return _reader(name)(parts, options or ReadOptions())

@@ -60,8 +60,10 @@ def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
         if any(isinstance(line.row.get(name), list) for line in lines):
             return (
                 f" `{name}` may list ids, or beginnings of ids.",
-                (f"If they are ids: --map relevant={name}. If chunk ids begin with them: "
-                f"--map relevant_prefix={name} --snapshot DIR."),
+                (
+                    f"If they are ids: --map relevant={name}. If chunk ids begin with them: "
+                    f"--map relevant_prefix={name} --snapshot DIR."
+                ),
             )
     cited = next((name for name in names if _cites(name, lines)), "")
     if cited:
@@ -71,9 +73,15 @@ def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
         )
     files = [by_normal[normal] for normal in FILE_NAMES if normal in by_normal]
     if files:
+        quote = next((name for name in names if normalise(name) in ("quote", "passage", "excerpt")), "")
+        also = (
+            f" Or by evidence, which survives re-chunking: --map doc={files[0]},quote={quote}."
+            if quote
+            else ""
+        )
         return (
             f" `{files[0]}` may name a document.",
-            f"If it does, measure by document: --map relevant={files[0]}.",
+            f"If it does, measure by document: --map relevant={files[0]}.{also}",
         )
     if set(by_normal) <= {"id", "_id", "qid", "query_id", "query", "text", "question", "title"}:
         return " These are queries only.", "Name their judgments too: --golden queries=FILE,qrels=FILE."

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rageval_action.golden.interface import Part, Parts, ReadOptions
     from rageval_action.golden.table import Line
 
+IMPORT = "`rageval golden import FILE --snapshot DIR --out golden.jsonl`"
+"""The command that resolves what is not an id."""
+
 _NEEDS_CORPUS = {
     "texts": "holds texts, not ids",
     "relevant_prefix": "holds beginnings of ids",
@@ -83,7 +86,7 @@ def from_lines(
     if rivals or not any(field in found for field in fields.JUDGING):
         raise no_relevance(names, part.path, lines, rivals)
     reader = _RowReader(builder, found, options, cells=name == "csv")
-    reader.check_shape(part.path)
+    reader.check_shape(names, part.path)
     for line in lines:
         reader.read(line)
     queries, notices = builder.finish()
@@ -106,6 +109,7 @@ class _RowReader:
         self._cells = cells
         self._corpus = Corpus(options.corpus)
         self._made_ids: dict[str, int] = {}
+        self._unanswerable = 0
         self._unjudged: list[tuple[int, str]] = []
         self._row_numbers = "relevant" not in options.fields and (
             fields.normalise(found.get("relevant", "")) == "gold_id"
@@ -115,7 +119,7 @@ class _RowReader:
                 if weaker not in options.fields:
                     self._found.pop(weaker, None)
 
-    def check_shape(self, path: str) -> None:
+    def check_shape(self, names: list[str], path: str) -> None:
         """Refuse a set whose judgments need a corpus when none is given.
 
         Raises:
@@ -126,8 +130,7 @@ class _RowReader:
                 raise GoldenError(
                     "golden.needs-corpus",
                     f"`{self._found[field]}` {why}, so ranks cannot be scored by it.",
-                    hint="Give --snapshot DIR to have them found in its chunks, or name a field of ids with "
-                    "--map relevant=FIELD.",
+                    hint=_way_out(names),
                     where=path,
                 )
         if "page" in self._found and "doc" not in self._found:
@@ -162,6 +165,9 @@ class _RowReader:
         if self._made_ids:
             text = f"{sum(self._made_ids.values())} rows have no id; theirs are made of the query's text."
             found.append(Notice(code="golden.made-ids", text=text, where=path))
+        if self._unanswerable:
+            text = f"{self._unanswerable} rows are unanswerable: they count in the no-answer track only."
+            found.append(Notice(code="golden.unanswerable", text=text, where=path))
         if self._unjudged:
             shown = some([f"{name} (line {number})" for number, name in self._unjudged])
             text = f"{len(self._unjudged)} rows say nothing about what should be found and are left out: {shown}."
@@ -179,6 +185,7 @@ class _RowReader:
         if not judged and row.answerable:
             self._unjudged.append((line.number, f'"{row.id}"'))
             return None
+        self._unanswerable += not row.answerable
         self._describe(line, row)
         return row
 
@@ -211,10 +218,17 @@ class _RowReader:
             if value is None:
                 continue
             present = True
-            if (self._cells and isinstance(value, str) and field not in ("quote", "texts", "evidence")) or (self._cells and isinstance(value, str) and value.lstrip()[:1] == "["):
-                value = values.unpack_cell(value, self._found[field], self._options, self._corpus.ids)
+            if self._cells and isinstance(value, str):
+                value = self._cell(field, value)
             self._fill(field, value, line, row)
         return present
+
+    def _cell(self, field: str, cell: str) -> Any:
+        """What a CSV cell holds. A text may hold any character; it is a list only when it is written as one."""
+        is_text = field in ("quote", "texts", "evidence")
+        if is_text and cell.lstrip()[:1] != "[" and not self._options.separator:
+            return cell
+        return values.unpack_cell(cell, self._found[field], self._options, self._corpus.ids)
 
     def _fill(self, field: str, value: Any, line: Line, row: Row) -> None:
         name, options, corpus = self._found[field], self._options, self._corpus
@@ -225,7 +239,8 @@ class _RowReader:
             row.relevant = values.judged(value, name, options)
         elif field == "any_of":
             row.any_of = values.groups(value, name, options)
-            self._builder.note("any-of", line.number)
+            if any(len(group) > 1 for group in row.any_of):
+                self._builder.note("any-of", line.number)
         elif field == "relevant_row":
             row.relevant = [corpus.at_row(_whole(item, name)) for item in items]
         elif field == "relevant_prefix":
@@ -255,9 +270,7 @@ class _RowReader:
         for span in spans:
             if isinstance(span, values.Span):
                 if not span.quote and not self._corpus:
-                    raise RowError(
-                        "a span has no text; give --snapshot DIR to have it cut out of its chunks."
-                    )
+                    raise RowError(f"a span has no text; have it cut out of a snapshot: {IMPORT}.")
                 found.append(self._corpus.evidence_at(span))
             elif doc is not None:
                 at = int(start) if start is not None and len(spans) == 1 else -1
@@ -265,7 +278,9 @@ class _RowReader:
             elif self._corpus:
                 found.append(self._corpus.evidence_for(span))
             else:
-                raise RowError("a quote names no document; say --map doc=FIELD, or give --snapshot DIR.")
+                raise RowError(
+                    f"a quote names no document: say --map doc=FIELD, or have it found by {IMPORT}."
+                )
         return tuple(found)
 
     def _describe(self, line: Line, row: Row) -> None:
@@ -283,6 +298,13 @@ class _RowReader:
             row.review = review
         if acl is not None:
             row.acl = _acl(acl)
+
+
+def _way_out(names: list[str]) -> str:
+    """What a user can do with judgments that are no ids."""
+    found = f"Have them found in the chunks of a snapshot: {IMPORT}."
+    file = next((name for name in names if fields.normalise(name) in fields.FILE_NAMES), "FIELD")
+    return f"{found} Or measure by the ids of documents: --map relevant={file}."
 
 
 def _whole(item: object, field: str) -> int:

@@ -14,7 +14,7 @@ from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import require
-from rageval_action.golden.rows import from_lines
+from rageval_action.golden.rows import IMPORT, from_lines
 from rageval_action.golden.table import Line, not_json
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         raise GoldenError(
             "golden.needs-corpus",
             "questions are nested in the paragraphs that answer them (SQuAD), and `context` is a text, not an id.",
-            hint="Give --snapshot DIR to have the paragraphs found in its chunks, or convert to rows of `query` and "
-            "`relevant`.",
+            hint=f"Have the paragraphs found in a snapshot: {IMPORT}; or convert to rows of `query` and `relevant`.",
             where=part.path,
         )
     try:

@@ -93,7 +93,7 @@ def not_json(fault: Exception) -> str:
 
 def read_yaml(part: Part, problems: Problems) -> list[Line]:
     """A sequence of mappings, or a mapping that holds one under a usual name."""
-    import yaml  # noqa: PLC0415 - only YAML files pay for it
+    import yaml
 
     loader_type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     loader = loader_type(part.data)
@@ -170,8 +170,8 @@ def read_parquet(part: Part, problems: Problems) -> list[Line]:
     """
     del problems
     try:
-        import pyarrow as pa  # noqa: PLC0415 - the extra is loaded only for Parquet files
-        import pyarrow.parquet as pq  # noqa: PLC0415
+        import pyarrow as pa
+        import pyarrow.parquet as pq
     except ImportError as absent:
         raise GoldenError(
             "golden.needs-extra",

@@ -1,4 +1,4 @@
-"""Values of a foreign row: lists in cells, ids in objects, spans under other names. Every function raises `RowError`."""
+"""Values of a foreign row: lists in cells, ids in objects, spans. Every function raises `RowError`."""
 
 from __future__ import annotations
 
