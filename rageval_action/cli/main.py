@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "export": "rageval_action.cli.export:export",
     "schema": "rageval_action.cli.schema:schema",
     "snapshot": "rageval_action.cli.snapshot:snapshot",
+    "golden": "rageval_action.cli.golden:golden",
 }
 """Command -> `module:attribute`; a command's imports are paid for only when it runs."""
 
