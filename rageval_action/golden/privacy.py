@@ -1,5 +1,6 @@
-"""Possible personal data and keys in a text. E-mail addresses are found always; phone numbers by phonenumbers and
-keys by detect-secrets, both of the extra `[check]`.
+"""Possible personal data and keys in a text.
+
+E-mail addresses are found always; phone numbers by phonenumbers and keys by detect-secrets (extra `[check]`).
 """
 
 from __future__ import annotations

@@ -30,11 +30,14 @@ _PREAMBLES = tuple(
 
 _WRAPPERS = re.compile(r"^(```|<question>|<query>|\{\s*\"|\*\*)|(```|</question>|</query>)$")
 
+_PLACES = (
+    "passage|text|document|excerpt|section|paragraph|article|context|chunk|page|snippet|chapter|table|figure"
+)
+
 _POINTERS = tuple(
     re.compile(pattern)
     for pattern in (
-        r"\b(this|that|the given|the provided|the above|the following|the present) "
-        r"(passage|text|document|excerpt|section|paragraph|article|context|chunk|page|snippet|chapter|table|figure)\b",
+        rf"\b(this|that|the given|the provided|the above|the following|the present) ({_PLACES})\b",
         r"\b(according to|based on|in|from) the (passage|text|excerpt|context|chunk|snippet|paragraph|article)\b",
         r"\b(mentioned|described|listed|shown|given|discussed|stated) (above|below|earlier|previously|here)\b",
         r"\b(the author|the speaker|the writer)('s|’s)?\b(?! of\b)",

@@ -128,8 +128,9 @@ def variants(subject: Subject, finder: Variants) -> tuple[dict[str, list[str]], 
 
 
 def chinese_scripts() -> Callable[[str], tuple[bool, bool]] | None:
-    """A function that says whether a text has Traditional and whether it has Simplified characters, by OpenCC's
-    tables; None when OpenCC is not installed.
+    """A function that says whether a text has Traditional and whether it has Simplified characters.
+
+    By OpenCC's tables; None when OpenCC is not installed.
     """
     try:
         import opencc
