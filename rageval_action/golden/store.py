@@ -93,6 +93,27 @@ class RowFile:
         write_lines(self.path, self._lines)
 
 
+def append_row(file: RowFile, row: RowDict) -> None:
+    """Add a row and write it at once, at the end of the file: what is done is kept if we die next.
+
+    Raises:
+        GoldenError: `golden.duplicate-id`, `golden.not-written`.
+    """
+    file.append(row)
+    try:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        with file.path.open("ab+") as handle:
+            if handle.tell():
+                handle.seek(-1, os.SEEK_END)
+                if handle.read(1) != b"\n":
+                    handle.write(b"\n")
+            handle.write(encode_row(row) + b"\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+    except OSError as error:
+        raise GoldenError("golden.not-written", f"{error.strerror}.", where=str(file.path)) from error
+
+
 def open_golden(path: Path) -> GoldenSet:
     """A canonical file as a golden set.
 

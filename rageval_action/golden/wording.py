@@ -55,6 +55,7 @@ _BARE_SUBJECT = re.compile(
 _BARE_ZH = re.compile(
     r"^(它|他|她|他們|他们|它們|它们|這個|这个|那個|那个|此)(?:的|是|有|在|如何|怎|為|为|何)"
 )
+_NEXT_QUESTION = re.compile(r"\?\s+[^\s\"'”’)\]]|？\s*[^\s」』”’）]")
 _FEW_WORDS = 9
 
 
@@ -88,4 +89,4 @@ def pointer(text: str) -> str:
 
 def is_joined(text: str) -> bool:
     """True when one text holds several questions."""
-    return len(re.findall(r"[?？](?=\s*\S)", text)) > 1 or "\n" in text.strip()
+    return _NEXT_QUESTION.search(text.strip()) is not None or "\n" in text.strip()
