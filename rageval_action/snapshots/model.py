@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -58,7 +59,8 @@ def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> 
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging as model_logging
+
+        model_logging = importlib.import_module("transformers.utils.logging")
     except ImportError as error:
         message = "texts must be embedded, and the library that does it is not installed."
         hint = 'Install it with: pip install "rag-eval-action[embed]".'

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rageval_action.core.snapshot import FileEntry, Manifest
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import BLOCK_BYTES, Measured, measure, open_matrix
+from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, Measured, measure, open_matrix
 from rageval_action.snapshots.fingerprint import fingerprint
 from rageval_action.snapshots.manifest import CHUNKS, MANIFEST, QUERIES, sha256_of
 from rageval_action.snapshots.problems import Problems
@@ -223,8 +223,10 @@ def _write_vectors(
     shards: _Shards | None = None
     for block in _blocks(contents.vectors):
         if shards is None:
-            width = block.shape[1] if block.ndim == 2 else 0
-            shards = _Shards(folder, rows, width, dtype, shard_rows)
+            if block.ndim != 2 or not 1 <= block.shape[1] <= MAX_DIMENSION:
+                message = f"vectors have shape {block.shape}; they are rows by dimension (1 to {MAX_DIMENSION:,})."
+                raise SnapshotError("snapshot.dimension-mismatch", message)
+            shards = _Shards(folder, rows, block.shape[1], dtype, shard_rows)
         shards.add(block)
     if shards is None:
         return ()
