@@ -64,6 +64,10 @@ class RowFile:
     def __getitem__(self, name: str) -> RowDict:
         return self._rows[self._places[name]]
 
+    def lines(self) -> list[bytes]:
+        """The rows as they are written, without line ends."""
+        return list(self._lines)
+
     def replace(self, name: str, row: RowDict) -> None:
         """Put `row` in the place of the row with this id; an equal row keeps its bytes."""
         place = self._places[name]
