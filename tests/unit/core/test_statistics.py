@@ -181,6 +181,8 @@ class TestBootstrap:
     def test_equal_differences_give_their_value(self) -> None:
         assert bootstrap_interval(np.full(7, 0.25)) == Interval(0.25, 0.25)
         assert bootstrap_interval(np.array([-0.5])) == Interval(-0.5, -0.5)
+        for n in (3, 7, 400):
+            assert bootstrap_interval(np.full(n, 0.1)) == Interval(0.1, 0.1)
         low, high = (
             bootstrap_interval(np.array([0.3, 0.3 + 5e-10])).low,
             bootstrap_interval(np.array([0.3])).high,
@@ -193,6 +195,16 @@ class TestBootstrap:
         assert bootstrap_interval(noise) == Interval(0.0, 0.0)
         assert guarded_bounds(noise) == Interval(0.0, 0.0)
         assert sign_flip_p(noise) == 1.0
+        scores = np.full(n, 0.5)
+        got = paired(scores, scores + noise)
+        assert (got.delta, got.ci, got.p, got.sd, got.mde, got.same) == (
+            0.0,
+            Interval(0.0, 0.0),
+            1.0,
+            0.0,
+            0.0,
+            n,
+        )
 
     def test_ends_are_order_statistics_from_both_sides(self) -> None:
         # One query in two lost: sums of two draws are -2, -1 and 0 with weights 1, 2 and 1.
