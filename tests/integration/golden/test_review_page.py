@@ -140,8 +140,16 @@ def test_accept_edit_and_reject_by_keyboard_then_reload(browser, server: ReviewS
     wait(page, "document.querySelector('#question').textContent.startsWith('Kept')")
 
     after = read_golden(golden)
-    assert [query.review for query in after.queries] == ["accepted", "accepted", "pending", "accepted", "accepted"]
-    assert golden.read_text().splitlines()[4] == json.dumps(ROWS[4]).replace(": ", ":   "), "an untouched row keeps its bytes"
+    assert [query.review for query in after.queries] == [
+        "accepted",
+        "accepted",
+        "pending",
+        "accepted",
+        "accepted",
+    ]
+    assert golden.read_text().splitlines()[4] == json.dumps(ROWS[4]).replace(": ", ":   "), (
+        "an untouched row keeps its bytes"
+    )
     assert faults == []
     assert {urlsplit(url).hostname for url in asked} == {"127.0.0.1"}
 
@@ -154,7 +162,9 @@ def test_the_page_holds_in_dark_and_on_a_phone(browser, server: ReviewServer) ->
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 29)"
 
 
-def test_an_edit_that_leaves_no_usable_row_is_refused_with_a_reason(browser, server: ReviewServer, golden: Path) -> None:
+def test_an_edit_that_leaves_no_usable_row_is_refused_with_a_reason(
+    browser, server: ReviewServer, golden: Path
+) -> None:
     page = browser.new_page()
     page.goto(server.url)
     wait(page, "!document.querySelector('#row').hidden")
@@ -167,7 +177,9 @@ def test_an_edit_that_leaves_no_usable_row_is_refused_with_a_reason(browser, ser
     assert golden.read_bytes() == before
 
 
-def request(server: ReviewServer, method: str, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+def request(
+    server: ReviewServer, method: str, path: str, **headers: str
+) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port)
     body = headers.pop("body", None)
     connection.request(method, path, body=body, headers=headers)
@@ -184,9 +196,17 @@ def test_only_the_token_on_this_machine_opens_it(server: ReviewServer, golden: P
     assert request(server, "GET", "/?token=guess")[0] == 403
     assert request(server, "GET", "/api/rows", Cookie="rageval-review=guess")[0] == 403
     assert request(server, "POST", "/api/rows/q1", **decision)[0] == 403
-    assert request(server, "POST", "/api/rows/q1", Cookie=cookie, Origin="http://evil.example", **decision)[0] == 403
+    assert (
+        request(server, "POST", "/api/rows/q1", Cookie=cookie, Origin="http://evil.example", **decision)[0]
+        == 403
+    )
     assert request(server, "GET", "/", Cookie=cookie, Host="evil.example")[0] == 403
-    assert request(server, "POST", "/api/rows/q1", Cookie=cookie, body="x=1", **{"Content-Type": "text/plain"})[0] == 400
+    assert (
+        request(server, "POST", "/api/rows/q1", Cookie=cookie, body="x=1", **{"Content-Type": "text/plain"})[
+            0
+        ]
+        == 400
+    )
     assert golden.read_bytes() == before
     status, headers, _ = request(server, "GET", f"/?token={server.token}")
     assert status == 303
@@ -202,7 +222,9 @@ def test_a_file_changed_by_somebody_else_is_not_overwritten(server: ReviewServer
     other = golden.read_text().replace("Kept as it was", "Changed in an editor")
     golden.write_text(other)
     decision = {"body": '{"review": "rejected"}', "Content-Type": "application/json"}
-    status, _, body = request(server, "POST", "/api/rows/q1", Cookie=f"rageval-review={server.token}", **decision)
+    status, _, body = request(
+        server, "POST", "/api/rows/q1", Cookie=f"rageval-review={server.token}", **decision
+    )
     assert status == 409
     assert b"changed by somebody else" in body
     assert golden.read_text() == other

@@ -63,7 +63,11 @@ def good_questions() -> tuple[list[Planted], list[Chunk]]:
 
 def sentences(text: str) -> list[str]:
     pieces = re.split(r"(?<=[.!?])\s+|(?<=[。！？])|\n+", text)
-    return [piece.strip(" #*`") for piece in pieces if len(piece.split()) >= 10 or len(re.findall("[一-鿿]", piece)) >= 18]
+    return [
+        piece.strip(" #*`")
+        for piece in pieces
+        if len(piece.split()) >= 10 or len(re.findall("[一-鿿]", piece)) >= 18
+    ]
 
 
 def copied(good: list[Planted], dice: random.Random) -> list[Planted]:
@@ -90,7 +94,9 @@ def leaked(good: list[Planted], dice: random.Random) -> list[Planted]:
     """The passage gets an identifier that no other has, and the question gives it away."""
     found: list[Planted] = []
     for number, one in enumerate(good[:: max(1, len(good) // 60)]):
-        name = IDENTIFIERS[number % len(IDENTIFIERS)] + (f"{number:02d}" if number >= len(IDENTIFIERS) else "")
+        name = IDENTIFIERS[number % len(IDENTIFIERS)] + (
+            f"{number:02d}" if number >= len(IDENTIFIERS) else ""
+        )
         text = f"{one.chunk.text}\nSee {name} for the history."
         chunk = msgspec.structs.replace(one.chunk, id=f"{one.chunk.id}!{number}", text=text)
         question = dice.choice(["{} ({})", "{} as in {}", "{}, {}"]).format(one.question.rstrip("?？"), name)
@@ -104,7 +110,9 @@ def repeated(good: list[Planted], dice: random.Random) -> list[Planted]:
         lambda text: text.upper(),
         lambda text: text.rstrip("?？") + " please?",
         lambda text: text.replace(" ", "  ") + " ",
-        lambda text: "".join(chr(ord(letter) + 0xFEE0) if "a" <= letter <= "z" else letter for letter in text),
+        lambda text: "".join(
+            chr(ord(letter) + 0xFEE0) if "a" <= letter <= "z" else letter for letter in text
+        ),
         lambda text: text[: len(text) // 2] + text[len(text) // 2 + 1 :],
         lambda text: text.rstrip("?？") + "??",
         lambda text: text.replace("the ", "", 1) if "the " in text else f"{text}!",
@@ -122,7 +130,10 @@ def misquoted(good: list[Planted], dice: random.Random) -> list[Planted]:
     for at, one in enumerate(good):
         words = one.quote.split()
         other = good[(at + 37) % len(good)]
-        choices = [f"It is said that {one.quote} indeed", other.quote if other.chunk.doc != one.chunk.doc else "never said"]
+        choices = [
+            f"It is said that {one.quote} indeed",
+            other.quote if other.chunk.doc != one.chunk.doc else "never said",
+        ]
         if len(words) > 4:
             choices.append(" ".join([*words[:2], "…", *words[-2:]]))
             choices.append(" ".join([*words[:2], "surely", *words[3:]]))
@@ -140,7 +151,13 @@ def with_preamble(good: list[Planted], dice: random.Random) -> list[Planted]:
 def caught(filters: Filters, one: Planted) -> str:
     slot = Slot(kind="lookup", chunks=(one.chunk,), styles=("natural",))
     candidate = Candidate(
-        slot=slot, question=one.question, quotes=(one.quote,), style="natural", lang="", model="", prompt_version=""
+        slot=slot,
+        question=one.question,
+        quotes=(one.quote,),
+        style="natural",
+        lang="",
+        model="",
+        prompt_version="",
     )
     complaint = filters.complaint(candidate)
     return complaint.reason if complaint else ""
@@ -160,7 +177,9 @@ def figures() -> tuple[dict[str, tuple[int, int]], Counter[str], int]:
         lost[reason] += 1
     rates: dict[str, tuple[int, int]] = {}
     for one in [*bad, *repeated(good, dice)]:
-        hit = bool(caught(filters, one)) or (one.fault == "near-duplicate" and duplicates.repeats(one.question))
+        hit = bool(caught(filters, one)) or (
+            one.fault == "near-duplicate" and duplicates.repeats(one.question)
+        )
         before = rates.get(one.fault, (0, 0))
         rates[one.fault] = (before[0] + hit, before[1] + 1)
     kept = lost.pop("", 0)
@@ -171,7 +190,13 @@ def test_nine_in_ten_planted_faults_are_caught(figures) -> None:
     rates, _, _ = figures
     for fault, (hits, total) in rates.items():
         print(f"{fault:<26}{hits:>4} of {total:<4} {hits / total:.1%}")
-    assert set(rates) == {"copied wording", "leaked identifier", "near-duplicate", "quote not in the passage", "preamble"}
+    assert set(rates) == {
+        "copied wording",
+        "leaked identifier",
+        "near-duplicate",
+        "quote not in the passage",
+        "preamble",
+    }
     for fault, (hits, total) in rates.items():
         assert total >= 50, fault
         assert hits / total >= 0.9, fault
@@ -180,6 +205,8 @@ def test_nine_in_ten_planted_faults_are_caught(figures) -> None:
 def test_at_most_one_good_question_in_twenty_is_lost(figures) -> None:
     _, lost, kept = figures
     total = sum(lost.values()) + kept
-    print(f"good questions lost        {sum(lost.values()):>4} of {total:<4} {sum(lost.values()) / total:.1%} {dict(lost)}")
+    print(
+        f"good questions lost        {sum(lost.values()):>4} of {total:<4} {sum(lost.values()) / total:.1%} {dict(lost)}"
+    )
     assert total >= 120
     assert sum(lost.values()) / total <= 0.05
