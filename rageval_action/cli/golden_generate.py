@@ -55,6 +55,7 @@ DEPTH = 10
 @click.option("--poll", default=30.0, show_default=True, metavar="SECONDS", help="Between looks at a batch.")
 @click.option("--retries", default=4, show_default=True, help="Of the SDK, for one request.")
 @click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="For one request.")
+@click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
 @click.option(
     "--embed-model", default="", metavar="NAME|DIR", help="For the dense search; default: the snapshot's."
 )
@@ -78,7 +79,7 @@ def generate(snapshot: str, out: str, **given: Any) -> None:
     plan = make_plan(opened.chunks, settings)
     _tell_plan(plan, settings)
     if given["dry_run"]:
-        _tell_estimate(plan, settings, prices, batch=given["batch"])
+        _tell_estimate(plan, settings, prices, batch=given["batch"], round_trip=given["searches"] != "none")
         return
     _run(opened, Path(out), plan, settings, prices, given)
 
@@ -101,14 +102,15 @@ def _run(
     ledger = Ledger(Path(given["ledger"] or f"{out}.ledger.jsonl"))
     client = connect(given["base_url"], timeout_s=given["timeout"], retries=given["retries"])
     asker = _asker(client, ledger, budget, given)
-    encode = _encoder(opened, given["embed_model"])
+    wanted = [name.strip() for name in given["searches"].split(",") if name.strip() not in ("", "none")]
+    encode = _encoder(opened, given["embed_model"]) if "dense" in wanted else None
     run = Generation(
         opened.chunks,
         settings,
         asker,
         RowFile.open_or_new(out),
         existing=_texts(given["existing"]),
-        searches=_searches(opened, encode),
+        searches=_searches(wanted, opened, encode),
         encode=encode,
         wave=len(plan.slots) if given["batch"] else max(1, 2 * given["workers"]),
         say=_progress(settings.questions),
@@ -176,13 +178,11 @@ def _encoder(opened: Snapshot, model: str) -> Encode | None:
     return encode
 
 
-def _searches(opened: Snapshot, encode: Encode | None) -> dict[str, Search]:
+def _searches(asked: Sequence[str], opened: Snapshot, encode: Encode | None) -> dict[str, Search]:
     """The searches of the round trip: lexical where it is installed, dense where an encoder is at hand."""
     from rageval_action.retrievers.interface import RETRIEVERS
 
-    wanted = [
-        name for name in ("bm25", "dense") if name in RETRIEVERS and (name != "dense" or encode is not None)
-    ]
+    wanted = [name for name in asked if name in RETRIEVERS and (name != "dense" or encode is not None)]
     found: dict[str, Search] = {}
     for name in wanted:
         try:
@@ -228,11 +228,13 @@ def _tell_plan(plan: Plan, settings: Settings) -> None:
         )
 
 
-def _tell_estimate(plan: Plan, settings: Settings, prices: dict[str, Price], *, batch: bool) -> None:
+def _tell_estimate(
+    plan: Plan, settings: Settings, prices: dict[str, Price], *, batch: bool, round_trip: bool
+) -> None:
     from rageval_action.golden.generate.estimate import estimate
     from rageval_action.golden.generate.prices import AS_OF
 
-    lines = estimate(plan, settings, prices, batch=batch, round_trip=True)
+    lines = estimate(plan, settings, prices, batch=batch, round_trip=round_trip)
     click.echo(f"{'stage':<12}{'requests':>10}{'tokens in':>12}{'tokens out':>12}{'US dollars':>12}")
     for line in lines:
         click.echo(

@@ -1,4 +1,4 @@
-"""Near-duplicate texts: pairs whose character shingles overlap by at least a threshold, found exactly.
+"""Near-duplicate texts: pairs whose character shingles overlap by at least a threshold.
 
 Prefix filter (Chaudhuri, Ganti, Kaushik 2006; Bayardo, Ma, Srikant 2007): with tokens ordered from rare to common,
 two sets of Jaccard similarity t or more share a token among the first |x| - ceil(t·|x|) + 1 of each. So only texts
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from msgspec import Struct
 from rageval_action.golden.text import has_cjk, jaccard, shingles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 THRESHOLD = 0.8
 """Jaccard similarity of shingles from which two queries ask the same for a reader."""
@@ -35,35 +36,51 @@ def query_shingles(text: str) -> frozenset[str]:
     return shingles(text, 2 if has_cjk(text) else 3)
 
 
-def near_pairs(texts: Sequence[str], threshold: float = THRESHOLD) -> list[Pair]:
-    """Every pair with a similarity of `threshold` or more, in order of positions."""
-    return Index(texts).pairs(threshold)
+def near_pairs(
+    texts: Sequence[str], threshold: float = THRESHOLD, *, most: int = 5, looks: int = 2000
+) -> list[Pair]:
+    """Pairs with a similarity of `threshold` or more, in order of positions.
+
+    A set made from a template has pairs by the square; so a text is paired with at most `most` earlier ones, and
+    compared with at most `looks`. Below both bounds the list is complete.
+    """
+    sets = [query_shingles(text) for text in texts]
+    counts = Counter(shingle for one in sets for shingle in one)
+    seen: dict[str, list[int]] = {}
+    found: list[Pair] = []
+    for at, one in enumerate(sets):
+        prefix = _prefix(one, counts, threshold)
+        near = 0
+        for earlier in islice(_candidates(prefix, seen), looks):
+            other = sets[earlier]
+            if min(len(one), len(other)) < threshold * max(len(one), len(other)):
+                continue
+            similarity = jaccard(one, other)
+            if similarity >= threshold:
+                found.append(Pair(earlier, at, similarity))
+                near += 1
+                if near == most:
+                    break
+        for shingle in prefix:
+            seen.setdefault(shingle, []).append(at)
+    return sorted(found, key=lambda pair: (pair.first, pair.second))
+
+
+def _candidates(prefix: Sequence[str], seen: Mapping[str, list[int]]) -> Iterator[int]:
+    """Earlier positions that share a shingle of the prefix, each once."""
+    told: set[int] = set()
+    for shingle in prefix:
+        for earlier in seen.get(shingle, ()):
+            if earlier not in told:
+                told.add(earlier)
+                yield earlier
 
 
 class Index:
-    """Texts that can be joined with themselves or asked for the nearest of another one."""
+    """Texts that can be asked for the nearest of another one."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._sets = [query_shingles(text) for text in texts]
-
-    def pairs(self, threshold: float) -> list[Pair]:
-        """Pairs inside the index."""
-        counts = Counter(shingle for one in self._sets for shingle in one)
-        seen: dict[str, list[int]] = {}
-        found: list[Pair] = []
-        for at, one in enumerate(self._sets):
-            prefix = _prefix(one, counts, threshold)
-            candidates = {earlier for shingle in prefix for earlier in seen.get(shingle, ())}
-            for earlier in sorted(candidates):
-                other = self._sets[earlier]
-                if min(len(one), len(other)) < threshold * max(len(one), len(other)):
-                    continue
-                similarity = jaccard(one, other)
-                if similarity >= threshold:
-                    found.append(Pair(earlier, at, similarity))
-            for shingle in prefix:
-                seen.setdefault(shingle, []).append(at)
-        return sorted(found, key=lambda pair: (pair.first, pair.second))
 
     def nearest(self, text: str) -> tuple[int, float]:
         """Position and similarity of the most similar text; (-1, 0) for an empty index."""

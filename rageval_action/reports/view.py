@@ -111,7 +111,9 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
     gained = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
     parts = [
-        row for row in document.measures if row.slice and not row.small and row.measure == f"recall@{document.k}"
+        row
+        for row in document.measures
+        if row.slice and not row.small and row.measure == f"recall@{document.k}"
     ]
     whole_lines = tuple(_line(row) for row in whole) if document.measures else _alone(record)
     override = document.overridden

@@ -224,7 +224,9 @@ def _write_vectors(
     for block in _blocks(contents.vectors):
         if shards is None:
             if block.ndim != 2 or not 1 <= block.shape[1] <= MAX_DIMENSION:
-                message = f"vectors have shape {block.shape}; they are rows by dimension (1 to {MAX_DIMENSION:,})."
+                message = (
+                    f"vectors have shape {block.shape}; they are rows by dimension (1 to {MAX_DIMENSION:,})."
+                )
                 raise SnapshotError("snapshot.dimension-mismatch", message)
             shards = _Shards(folder, rows, block.shape[1], dtype, shard_rows)
         shards.add(block)

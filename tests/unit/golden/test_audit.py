@@ -244,7 +244,11 @@ def test_near_pairs_are_exact() -> None:
         for a, b in itertools.combinations(range(len(many)), 2)
         if jaccard(query_shingles(many[a]), query_shingles(many[b])) >= 0.8
     ]
-    assert [(pair.first, pair.second) for pair in near_pairs(many)] == slow
+    assert [(pair.first, pair.second) for pair in near_pairs(many, most=999)] == slow
+    same = [f"How do I rotate the certificate number {n} of the gateway?" for n in range(400)]
+    bounded = near_pairs(same)
+    assert {pair.second for pair in bounded} == set(range(1, 400))
+    assert len(bounded) <= 5 * 400
 
 
 def test_words_and_pairs_of_characters() -> None:
