@@ -1,80 +1,112 @@
-"""A view rendered to Markdown. Text from outside is escaped here, at the border, by filters that templates must use."""
+"""A view rendered to Markdown for pull request comments and job summaries, within their limits by construction."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from msgspec import Struct
+from rageval_action.reports.fitting import COMMENT_LADDER, SUMMARY_LADDER, Cut, cut
+from rageval_action.reports.links import Links
+from rageval_action.reports.markup import Markdown, cell, check_template, environment
+from rageval_action.reports.view import ReportView
 
-from rageval_action.core import escape
-from rageval_action.reports.view import QueryLine, ReportView
+__all__ = ["COMMENT_BYTES", "SUMMARY_BYTES", "Links", "markdown", "summary"]
 
 COMMENT_BYTES = 60_000
 """Most bytes of UTF-8 a comment may have: GitHub refuses 65,536 characters, and a caller adds a marker and links."""
 
+SUMMARY_BYTES = 1_040_000
+"""Most bytes a job summary may have: GitHub drops a step's summary of more than 1 MiB whole."""
 
-class Links(Struct, frozen=True, kw_only=True):
-    """Where the golden set can be seen; empty strings make plain text instead of links."""
+COMMENT, SUMMARY = "comment.md.j2", "summary.md.j2"
+_OWN = "own.md.j2"
 
-    server_url: str = ""
-    repository: str = ""
-    sha: str = ""
+Render = Callable[[Cut], str]
 
 
-def markdown(view: ReportView, links: Links | None = None) -> str:
-    """The comparison as GitHub-flavoured Markdown, at most `COMMENT_BYTES` long, cut on row boundaries."""
-    text = _render(view, links or Links())
-    kept = len(view.lost)
-    while len(text.encode()) > COMMENT_BYTES and kept:
-        kept //= 2
-        text = _render(_shorter(view, kept), links or Links())
+def markdown(
+    view: ReportView,
+    links: Links | None = None,
+    *,
+    template: str = "",
+    template_name: str = "",
+    limit: int = COMMENT_BYTES,
+) -> str:
+    """The comparison as the comment of a pull request: GitHub-flavoured Markdown of at most `limit` bytes.
+
+    Args:
+        view: what to show.
+        links: addresses; None makes plain text.
+        template: source of a user's template that extends `comment.md.j2` block by block; it runs in a sandbox.
+        template_name: its path, for messages.
+        limit: bytes of UTF-8.
+
+    Raises:
+        ConfigError: `report.template` when the user's template cannot be used.
+    """
+    render = _renderer(view, links or Links(), COMMENT, template, template_name)
+    text = _fitted(view, render, COMMENT_LADDER, limit)
+    if not text:
+        plain = _renderer(view, links or Links(), COMMENT, "", "")
+        text = _fitted(view, plain, COMMENT_LADDER, limit)
     return text
 
 
-def _shorter(view: ReportView, kept: int) -> ReportView:
-    """The view with fewer query rows, notes and slices, the counts of what is left out kept true."""
-    from msgspec.structs import replace
+def summary(view: ReportView, links: Links | None = None, *, limit: int = SUMMARY_BYTES) -> str:
+    """The comparison as a job summary: every table in full, charts as Mermaid, at most `limit` bytes.
 
-    left = len(view.warnings) - kept
-    notes = view.warnings[:kept] + ((f"{left} more notes are in the record",) if left > 0 else ())
-    return replace(
-        view,
-        lost=view.lost[:kept],
-        lost_more=view.lost_more + len(view.lost) - len(view.lost[:kept]),
-        gained=view.gained[:kept],
-        gained_more=view.gained_more + len(view.gained) - len(view.gained[:kept]),
-        warnings=notes,
-        slices=view.slices[: 10 * kept],
-    )
+    Make the view with `most=view.ALL`, or the summary holds no more queries than the comment.
+    """
+    return _fitted(view, _renderer(view, links or Links(), SUMMARY, "", ""), SUMMARY_LADDER, limit)
 
 
-def _render(view: ReportView, links: Links) -> str:
+def _fitted(view: ReportView, render: Render, ladder: tuple[Cut, ...], limit: int) -> str:
+    """The richest rendering that fits; empty when not even the poorest does."""
+    for rung in ladder:
+        text = render(rung)
+        size = len(text.encode())
+        if size <= limit:
+            return text
+        if rung.scales:
+            fewer = rung.scaled(view, limit / size)
+            text = render(fewer)
+            if len(text.encode()) <= limit:
+                return text
+    return ""
+
+
+def _renderer(view: ReportView, links: Links, base: str, template: str, name: str) -> Render:
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rageval_action.reports", "templates"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - Markdown, not HTML: every outside text goes through `cell`
-        trim_blocks=False,
-        keep_trailing_newline=True,
+    from rageval_action.errors import ConfigError
+    from rageval_action.reports import charts
+
+    if template:
+        check_template(template, base, name)
+    made = environment(links, view.golden_path, {_OWN: template} if template else {})
+    where = (
+        Markdown(f"[{cell(links.report_name)}]({links.report_url})")
+        if links.report_url
+        else Markdown(links.report_name)
     )
 
-    def query_link(row: QueryLine) -> str:
-        if not (links.repository and links.sha and row.line):
-            return escape.markdown(row.id, 120)
-        url = escape.blob_url(links.server_url, links.repository, links.sha, view.golden_path, row.line)
-        return escape.markdown_link(row.id, url)
+    def render(rung: Cut) -> str:
+        shown, left = cut(view, rung)
+        try:
+            page = made.get_template(_OWN if template else base)
+            return _tidy(
+                page.render(view=shown, left=left, links=links, where=where, charts=charts.mermaid(shown))
+            )
+        except jinja2.TemplateError as error:
+            place = f"{name or 'template'}:{getattr(error, 'lineno', '') or ''}".rstrip(":")
+            raise ConfigError(
+                "report.template", f"{error}.", hint="See docs/reports.md.", where=place
+            ) from error
 
-    def cells(values: Sequence[str]) -> str:
-        return ", ".join(escape.markdown(value, 120) for value in values)
-
-    environment.filters.update(cell=escape.markdown, cells=cells, query_link=query_link)
-    text = environment.get_template("comment.md.j2").render(view=view)
-    return _tidy(text)
+    return render
 
 
 def _tidy(text: str) -> str:
-    """No more than one blank line in a row."""
+    """No more than one blank line in a row, none inside a table or an alert."""
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.rstrip()
