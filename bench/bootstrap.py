@@ -96,8 +96,8 @@ def main() -> None:
     ]
     seconds = one_evaluation()
     print(
-        f"{MEASURES * len(SLICES)} comparisons ({MEASURES} measures, {len(SLICES)} slices of {SLICES[0]} to {SLICES[-1]} "
-        f"queries, 30 % changed), all statistics: {seconds * 1e3:.0f} ms (limit {MOST_SECONDS * 1e3:.0f})"
+        f"{MEASURES * len(SLICES)} rows ({MEASURES} measures, {len(SLICES)} slices of {SLICES[0]} to {SLICES[-1]}"
+        f" queries, 30 % changed), all statistics: {seconds * 1e3:.0f} ms (limit {MOST_SECONDS * 1e3:.0f})"
     )
     print(f"smallest ratio {min(ratios):.0f} (limit {LEAST_RATIO:.0f})")
     sys.exit(min(ratios) < LEAST_RATIO or seconds > MOST_SECONDS)

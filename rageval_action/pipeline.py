@@ -133,7 +133,7 @@ def relabelled(run: RunRecord, golden: str) -> RunRecord:
 
 
 def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
-    """`qrels.txt` and `run.txt` of a record, at its unit.
+    """`qrels.txt` and `run.txt` of a record, at its unit and to its depth.
 
     Raises:
         RecordError: `export.not-graded` when a query is judged by groups or evidence, which qrels cannot say.
@@ -145,8 +145,11 @@ def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
         text = f'{len(rows) - len(qrels)} queries are judged by groups or evidence, "{other}" the first.'
         hint = "Qrels hold graded ids only."
         raise RecordError("export.not-graded", text, hint=hint, where=where)
-    unit = run.record.golden.unit
-    rankings = {row.query_id: TrecRanking(*unit_scores(row.results, unit)) for row in rows}
+    unit, depth = run.record.golden.unit, run.record.retriever.depth
+    rankings = {}
+    for row in rows:
+        ids, scores = unit_scores(row.results, unit)
+        rankings[row.query_id] = TrecRanking(ids[:depth], scores[:depth])
     return {"qrels.txt": format_qrels(qrels).encode(), "run.txt": format_run(rankings).encode()}
 
 
