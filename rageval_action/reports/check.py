@@ -59,16 +59,14 @@ def _remark(row: QueryLine, view: ReportView) -> Remark:
     told = {
         "lost": f"lost its last relevant result in the top {view.k}",
         "worse": f"finds less in the top {view.k}",
-        "changed": "was reworded and is not compared",
     }[row.change]
     item = f"\n{row.item}: rank {row.move}" if row.item and row.move else ""
     cause = f"\n{row.cause}{by}: {row.explanation}" if row.cause else ""
-    level: Literal["notice", "warning"] = "notice" if row.change == "changed" else "warning"
     message = "\n".join(escape.visible(line) for line in f"{row.query}{item}{cause}".split("\n"))
     return Remark(
         path=view.golden_path,
         line=row.line,
-        level=level,
+        level="warning",
         title=escape.cap(escape.visible(f"{row.id} {told}"), TITLE),
         message=escape.cap(message, MESSAGE),
     )

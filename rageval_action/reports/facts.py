@@ -11,7 +11,7 @@ from rageval_action.core.record import Record
 from rageval_action.core.types import Notice
 from rageval_action.reports import numbers
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
-from rageval_action.reports.sentences import gate_text
+from rageval_action.reports.sentences import gate_text, label_effect
 
 WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 """What a reader wants to hear of, changed or not."""
@@ -127,7 +127,9 @@ def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ..
         (notice for notice in every if notice.code in CAVEATS), key=lambda notice: CAVEATS.index(notice.code)
     )
     rest = [notice for notice in every if notice.code not in CAVEATS]
-    return _told(first), _told(rest)
+    waived = tuple(f"a waiver is in force: {gate.text}" for gate in document.gates if gate.waived)
+    labels = label_effect(document)
+    return (*waived, *([labels] if labels else []), *_told(first)), _told(rest)
 
 
 def _told(found: Sequence[Notice]) -> tuple[str, ...]:

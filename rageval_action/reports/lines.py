@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from rageval_action.core import escape
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.diagnosis import CAUSES
@@ -45,11 +47,16 @@ def _place(measure: str, headline: str) -> tuple[bool, int, int, str]:
     return measure != headline, known, int(cutoff) if cutoff.isdigit() else 0, measure
 
 
-def measures(rows: Sequence[MeasureRow], k: int) -> tuple[MeasureLine, ...]:
-    """Rows over all queries, the headline measure first."""
+def measures(rows: Sequence[MeasureRow], k: int, *, void: bool = False) -> tuple[MeasureLine, ...]:
+    """Rows over all queries, the headline measure first; `void` rows are shown as no measurement."""
     headline = f"recall@{k}"
     ordered = sorted(rows, key=lambda row: _place(row.measure, headline))
-    return tuple(line(row, headline=row.measure == headline) for row in ordered)
+    found = (line(row, headline=row.measure == headline) for row in ordered)
+    return (
+        tuple(replace(row, reading="no measurement", tone="unclear") for row in found)
+        if void
+        else tuple(found)
+    )
 
 
 def alone(record: Record) -> tuple[MeasureLine, ...]:

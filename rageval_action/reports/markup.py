@@ -29,7 +29,7 @@ _NAME = re.compile(
 )
 """Measures and slices inside a sentence: letters, digits and hyphens only, so that they cannot leave a code span."""
 
-_OURS = re.compile(r"[\w ,.;:()\[\]+−%→–-]*")
+_OURS = re.compile(r"[\w ,.;:()\[\]+=?−%→–▼▲-]*")
 """What our own numbers and phrases are made of; none of it is markup where they stand."""
 
 KEPT = ("length", "count", "first", "last", "list", "reverse", "unique", "default", "d")
@@ -102,6 +102,11 @@ def count_of(number: int, one: str, many: str) -> str:
     return numbers.plural(number, one, many)
 
 
+def commas(number: int) -> str:
+    """`2,345`."""
+    return f"{number:,}"
+
+
 def states(gates: Sequence[Fact]) -> str:
     """`3 fail, 1 inconclusive, 3 pass`."""
     return ", ".join(f"{count} {name}" for name, count in Counter(gate.name for gate in gates).items())
@@ -141,7 +146,7 @@ def _finalize(value: object) -> object:
 def _filters(links: Links, golden_path: str) -> dict[str, Callable[..., Any]]:
     def query_link(row: QueryLine) -> Markdown:
         return Markdown(
-            escape.markdown_link(escape.markdown_code(row.id, 60), links.line(golden_path, row.line))
+            escape.markdown_link(escape.markdown_code(row.id, 48), links.line(golden_path, row.line))
         )
 
     def commit(sha: str) -> Markdown:
@@ -151,6 +156,7 @@ def _filters(links: Links, golden_path: str) -> dict[str, Callable[..., Any]]:
         "cell": cell,
         "code": code,
         "codes": codes,
+        "commas": commas,
         "commit": commit,
         "count_of": count_of,
         "measure": measure,

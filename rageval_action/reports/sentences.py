@@ -47,6 +47,12 @@ RUNGS = {
     "file": "the record that was given",
 }
 
+DECIDE = "the labels decide: "
+"""How the core starts a reason that the new and the old labels disagree about."""
+
+TURNED_OVER = "corpus.turned-over"
+"""Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
+
 MOST_REASONS = 4
 """Further reasons told in the alert; every gate is in its own table."""
 
@@ -58,9 +64,40 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
         words = FAILURES.get(document.reasons[0].code, words)
     if document.verdict == "pass" and _improved(document):
         words = "Retrieval got better"
+    if document.verdict == "pass" and only_labels(document):
+        words = "Only the labels changed, retrieval did not"
     if document.overridden:
         return "NOTE", f"Accepted: {words[0].lower()}{words[1:]}"
     return ALERTS[document.verdict], words
+
+
+def void(document: ComparisonDocument) -> bool:
+    """True when the scores are no measurement because the ids they count have moved."""
+    return any(reason.code == TURNED_OVER for reason in document.reasons)
+
+
+def only_labels(document: ComparisonDocument) -> bool:
+    """True when the golden set is all that changed, and no query is ranked otherwise than before."""
+    whole = [row for row in document.measures if row.slice is None]
+    moved = {factor.name for factor in document.factors}
+    return (
+        bool(document.relabelled)
+        and moved <= {"golden set"}
+        and not any(row.better or row.worse for row in whole)
+    )
+
+
+def label_effect(document: ComparisonDocument) -> str:
+    """How far the new labels alone moved the headline measure of the baseline; empty when they did not."""
+    row = headline(document)
+    if row is None or abs(row.label_effect) <= 1e-9:
+        return ""
+    way = "raise" if row.label_effect > 0 else "lower"
+    count = numbers.queries(len(document.relabelled))
+    return (
+        f"the new labels of {count} alone {way} the baseline's {row.measure} by {numbers.points(row.label_effect)}; "
+        "both sides are scored by the new ones"
+    )
 
 
 def _improved(document: ComparisonDocument) -> bool:
@@ -77,8 +114,22 @@ def headline(document: ComparisonDocument) -> MeasureRow | None:
 def first(document: ComparisonDocument) -> str:
     """The first reason as a sentence; a pass tells how the headline measure moved."""
     if document.verdict == "pass":
-        return f"{_sentence(_moved(document))} {_sentence(_reason(document.reasons[0], document))}".strip()
+        return f"{_sentence(_moved(document))} {_sentence(_held(document))}".strip()
     return _sentence(_reason(document.reasons[0], document)) if document.reasons else ""
+
+
+def _held(document: ComparisonDocument) -> str:
+    """How many gates hold; one that only informs is not counted."""
+    judging = [gate for gate in document.gates if gate.state != "informs"]
+    if not judging:
+        return "there is no gate"
+    waived = sum(bool(gate.waived) for gate in judging)
+    held = "the gate holds" if len(judging) == 1 else f"all {len(judging)} gates hold"
+    return (
+        f"{held}, {waived} of them by a waiver"
+        if waived and len(judging) > 1
+        else (f"{held} by a waiver" if waived else held)
+    )
 
 
 def also(document: ComparisonDocument) -> tuple[str, ...]:
@@ -117,12 +168,23 @@ def _is_name(text: str) -> bool:
 
 def _reason(reason: Reason, document: ComparisonDocument) -> str:
     plain = _drop(reason.gate, document) if reason.code == "drop" else ""
-    return plain or reason.text
+    return plain or _spelt(reason.text)
+
+
+def _spelt(text: str) -> str:
+    """The core's words for labels that decide, without repeating the title."""
+    told = text.removeprefix(DECIDE)
+    return (
+        told
+        if told == text
+        else told.replace("the new ones", "the new labels").replace("old ones", "old labels")
+    )
 
 
 def gate_text(result: GateResult, document: ComparisonDocument) -> str:
     """What a gate found, in words."""
-    plain = "" if result.waived else _drop(result.gate, document)
+    judged = result.state == "fail" and not result.text.startswith(DECIDE)
+    plain = _drop(result.gate, document) if judged else ""
     return plain or result.text
 
 
@@ -132,8 +194,7 @@ def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
         return ""
     place = (gate.get("measure"), gate.get("slice") or None)
     row = next((row for row in document.measures if (row.measure, row.slice) == place), None)
-    waived = any(result.gate == gate and result.waived for result in document.gates)
-    if row is None or row.delta >= 0 or waived:
+    if row is None or row.delta >= 0:
         return ""
     name = f"{row.measure} of {row.slice}" if row.slice else row.measure
     allowed = numbers.points(float(str(gate["max_drop"])))
@@ -180,8 +241,9 @@ def baseline(document: ComparisonDocument) -> str:
     """Where the baseline is from; the commit itself is told by each surface, which can link it."""
     info = document.baseline
     if info is None:
-        told = [reason.text for reason in document.reasons if "baseline" in reason.code]
-        return f"No baseline: {told[0] if told else 'none was given'}."
+        if document.verdict == "no_baseline":
+            return "These scores stand alone. Once the base branch has a record, pull requests are compared with it."
+        return "Without a baseline these scores stand alone."
     away = f", {numbers.plural(info.distance, 'commit')} before the base" if info.distance else ""
     older = f", {numbers.age(info.age_s)} older" if info.age_s >= 60 else ""
     paired = numbers.queries(document.pairing.paired)
@@ -193,6 +255,8 @@ def blast(document: ComparisonDocument) -> str:
     whole = headline(document)
     if whole is None:
         return ""
+    if void(document):
+        return "These scores say nothing: label documents or evidence quotes, which survive re-chunking, not chunk ids."
     changes = Counter(change.change for change in document.queries)
     lost, gained = changes["lost"], changes["gained"]
     if not lost and not gained:
@@ -200,9 +264,10 @@ def blast(document: ComparisonDocument) -> str:
     net = (
         f"net {numbers.MINUS if lost > gained else numbers.PLUS if gained > lost else ''}{abs(gained - lost)}"
     )
+    recovered = f"{gained:,} recovered one" if gained else "none recovered one"
     return (
         f"{numbers.queries(lost)} lost the last relevant result in the top {document.k}, "
-        f"{gained:,} recovered one: {net} of {whole.n:,}."
+        f"{recovered}: {net} of {whole.n:,}."
     )
 
 
@@ -221,6 +286,8 @@ def power(document: ComparisonDocument) -> str:
     row = headline(document)
     if row is None:
         return ""
+    if row.mde <= 0 and (row.better or row.worse):
+        return f"All {numbers.queries(row.n)} changed alike in {row.measure}, so their noise cannot be told."
     if row.mde <= 0:
         return f"No query changed in {row.measure}, so its noise cannot be told from these {numbers.queries(row.n)}."
     target = _target(document, row.measure)

@@ -107,13 +107,15 @@ def view(
         snippets: id of a document or chunk -> its text, of which a short piece is shown where it took a place.
     """
     alert, title = sentences.title(document)
-    down = [change for change in document.queries if change.change in ("lost", "worse", "changed")]
+    down = [change for change in document.queries if change.change in ("lost", "worse")]
     up = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
     override = document.overridden
     groups = clusters(document.queries)
     caveats, rest = facts.notices(document, record)
     texts = snippets or {}
+    if sentences.void(document):
+        down, groups = [], ()
     return ReportView(
         verdict=document.verdict,
         exit_code=document.exit_code,
@@ -130,7 +132,9 @@ def view(
         unchanged=facts.unchanged(document),
         caveats=caveats,
         compared=bool(document.measures),
-        measures=lines.measures(whole, document.k) if document.measures else lines.alone(record),
+        measures=lines.measures(whole, document.k, void=sentences.void(document))
+        if document.measures
+        else lines.alone(record),
         blast=sentences.blast(document),
         causes=sentences.causes(groups),
         clusters=facts.groups(groups),
@@ -140,8 +144,8 @@ def view(
         gained_total=len(up),
         missed=tuple(change.id for change in document.queries if change.change == "missed"),
         gates=facts.gates(document),
-        slices=lines.slices(document),
-        small_slices=lines.small(document),
+        slices=() if sentences.void(document) else lines.slices(document),
+        small_slices=() if sentences.void(document) else lines.small(document),
         latency=facts.latency(record, before),
         no_answer=facts.no_answer(record),
         acl=facts.acl(record),

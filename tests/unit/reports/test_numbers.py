@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rageval_action.reports import numbers
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "digits"),
+    [
+        (-0.112, -0.003, 3),
+        (-0.31, -0.03, 2),
+        (-0.0082, 0.0, 4),
+        (0.0, 0.0, 3),
+        (-1.0, 1.0, 2),
+        (-0.0001, 0.0001, 4),
+    ],
+)
+def test_an_interval_says_how_many_digits_are_worth_showing(low, high, digits):
+    assert numbers.decimals(low, high) == digits
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [
+        (0.0, 3, "0"),
+        (1e-12, 3, "0"),
+        (0.0004, 3, "+<0.001"),
+        (-0.0004, 3, "−<0.001"),
+        (-0.0005, 3, "−0.001"),
+        (0.05, 2, "+0.05"),
+        (-0.004, 2, "−<0.01"),
+    ],
+)
+def test_a_difference_never_rounds_to_nothing_in_silence(value, digits, shown):
+    assert numbers.delta(value, digits) == shown
+
+
+def test_an_undefined_score_is_a_word():
+    assert numbers.score(None) == "not defined"
+    assert numbers.score(0.69531) == "0.695"
+    assert numbers.score(0.69531, 2) == "0.70"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.058, "5.8 points"), (-0.02, "2.0 points"), (0.0003, "less than 0.1 points"), (0.0, "0.0 points")],
+)
+def test_points(value, shown):
+    assert numbers.points(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(7, "7"), (99, "99"), (101, "110"), (2_431, "2,500"), (12_000, "12,000")]
+)
+def test_a_size_is_told_with_two_digits_and_never_too_small(count, shown):
+    assert numbers.about(count) == shown
+
+
+@given(st.integers(1, 10**9))
+def test_about_is_at_least_the_count_and_at_most_ten_percent_more(count):
+    told = int(numbers.about(count).replace(",", ""))
+    assert count <= told <= count * 1.1 + 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0 %"), (0.001, "under 1 %"), (0.25, "25 %"), (0.999, "over 99 %"), (1.0, "100 %")],
+)
+def test_a_share_is_all_or_nothing_only_when_it_is(value, shown):
+    assert numbers.share(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.521, "0.52 ms"), (9.96, "10.0 ms"), (99.94, "99.9 ms"), (1234.4, "1,234 ms")]
+)
+def test_milliseconds(value, shown):
+    assert numbers.milliseconds(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (3, "less than a minute"),
+        (60, "1 minute"),
+        (7199, "1 hour"),
+        (7200, "2 hours"),
+        (3 * 86400 + 5, "3 days"),
+    ],
+)
+def test_ages(seconds, shown):
+    assert numbers.age(seconds) == shown
+
+
+def test_lists_and_plurals():
+    assert numbers.listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert numbers.listed(["a", "b"], 2) == "a, b"
+    assert numbers.queries(1) == "1 query"
+    assert numbers.queries(2_000) == "2,000 queries"
+    assert numbers.ratio(3.0, 2.0) == "1.5 times"
+    assert numbers.ratio(3.0, 0.0) == ""

@@ -1,0 +1,190 @@
+"""Rendered Markdown: nothing from outside gets out of its cell, limits hold, templates run in a sandbox."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from rageval_action.errors import ConfigError
+from rageval_action.reports.links import Links
+from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
+from rageval_action.reports.view import ALL, view
+from tests.unit.reports.situations import HEAD, crowd
+
+gfm = pytest.importorskip("tests.unit.reports.gfm", reason="cmarkgfm is not installed", exc_type=ImportError)
+
+LINKS = Links(
+    server_url="https://github.com", repository="acme/kb", sha=HEAD, report_url="https://github.com/acme/kb"
+)
+ZERO_WIDTH = "\u200b"
+
+
+def _view(situation, most=10):
+    before = situation.before.record if situation.before else None
+    return view(situation.told, situation.after.record, before=before, most=most)
+
+
+@pytest.fixture(params=["comment", "summary"])
+def render(request):
+    if request.param == "comment":
+        return lambda situation: markdown(_view(situation), LINKS)
+    return lambda situation: summary(_view(situation, ALL), LINKS)
+
+
+def test_every_document_is_balanced_html_of_our_own_elements_only(named, render):
+    _, situation = named
+    page = gfm.page(render(situation))
+    assert page.faults == []
+
+
+def test_every_table_row_has_as_many_cells_as_its_head(named, render):
+    _, situation = named
+    text = render(situation)
+    for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
+        head, _, *body = table.splitlines()
+        page = gfm.page(table)
+        assert page.tags["table"] == 1
+        assert set(page.rows) == {head.count("|") - 1}
+        assert len(page.rows) == 1 + len(body)
+
+
+def test_links_point_into_the_repository_whatever_the_ids_say(named, render):
+    _, situation = named
+    for link in gfm.page(render(situation)).links:
+        assert link.startswith("https://github.com/acme/kb")
+
+
+def test_hostile_text_is_shown_as_it_is(situation):
+    made = markdown(_view(situation("hostile")), LINKS)
+    shown = "".join(gfm.page(made).text).replace(ZERO_WIDTH, "")
+    assert "<script>alert(1)</script> **bold** ~~x~~ $math$ :tada:" in shown
+    assert "{{ 7*7 }}" in shown
+    assert "49 dimensions" not in shown
+
+
+def test_nothing_that_github_reads_after_rendering_survives(situation):
+    made = summary(_view(situation("hostile"), ALL), LINKS)
+    made = re.sub(r"```mermaid\n.*?```", "", made, flags=re.DOTALL)
+    shown = "".join(gfm.page(made).text)
+    assert not re.search(r"(?<![\w])@\w", shown)
+    assert not re.search(r"#\d", shown)
+    assert "www.evil" not in shown
+    assert "://evil" not in shown
+
+
+@pytest.fixture(scope="module")
+def many():
+    return crowd(5000, 300)
+
+
+def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
+    made = markdown(_view(many), LINKS)
+    assert len(made.encode()) <= COMMENT_BYTES
+    _whole(made)
+    assert "The other 4,990 are in [the full report](https://github.com/acme/kb)" in made
+
+
+def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
+    made = summary(_view(many, ALL), LINKS)
+    size = len(made.encode())
+    assert SUMMARY_BYTES / 2 < size <= SUMMARY_BYTES
+    _whole(made)
+    shown = made.count("\n| [<code>")
+    assert f"The other {5000 - shown:,} are in [the full report]" in made
+
+
+@pytest.mark.parametrize("limit", [60_000, 20_000, 9_000, 5_000, 3_000, 1_800])
+def test_any_sane_limit_is_kept(many, limit):
+    made = markdown(_view(many), LINKS, limit=limit)
+    assert 0 < len(made.encode()) <= limit
+    _whole(made)
+
+
+def _whole(text: str) -> None:
+    """No row, tag, reference or code point is cut."""
+    page = gfm.page(text)
+    assert page.faults == []
+    assert "\ufffd" not in text
+    assert not re.search(r"&(?!#?\w+;)", text)
+    for line in text.splitlines():
+        assert not line.startswith("|") or line.endswith("|")
+
+
+def test_what_is_left_out_of_every_list_is_counted(many):
+    made = markdown(_view(many), LINKS)
+    assert "Too small" in made or "more slices are in" in made
+    assert (
+        "30 more slices are in [the full report]" in made or "20 more slices are in [the full report]" in made
+    )
+
+
+def test_a_template_overrides_a_block_and_keeps_the_rest(situation):
+    own = (
+        '{% extends "comment.md.j2" %}{% block footer %}Ask {{ view.verdict }} in the channel.{% endblock %}'
+    )
+    made = markdown(_view(situation("fail-drop")), LINKS, template=own, template_name="comment.j2")
+    assert made.startswith("> [!CAUTION]")
+    assert made.endswith("Ask fail in the channel.\n")
+
+
+def test_a_template_may_extend_a_block(situation):
+    own = '{% extends "comment.md.j2" %}{% block power %}{{ super() }}\nMore queries: see the wiki.{% endblock %}'
+    made = markdown(_view(situation("fail-drop")), LINKS, template=own)
+    assert "80 % power" in made
+    assert "see the wiki" in made
+
+
+def test_what_a_template_prints_is_escaped_without_being_asked(situation):
+    own = (
+        '{% extends "comment.md.j2" %}{% block footer %}{% for row in view.lost %}{{ row.query }} {{ row["id"] }}'
+        "{% endfor %}{% endblock %}"
+    )
+    page = gfm.page(markdown(_view(situation("hostile")), LINKS, template=own))
+    assert page.faults == []
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("no extends at all", "does not extend"),
+        ('{% extends "summary.md.j2" %}', "does not extend"),
+        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power ~ view.acl }}{% endblock %}', "`~`"),
+        (
+            '{% extends "comment.md.j2" %}{% block footer %}{% include "parts.md.j2" %}{% endblock %}',
+            "include",
+        ),
+        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power | safe }}{% endblock %}', "safe"),
+        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power | join }}{% endblock %}', "join"),
+        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.nothing }}{% endblock %}', "nothing"),
+        (
+            '{% extends "comment.md.j2" %}{% block footer %}{{ "".__class__.__mro__ }}{% endblock %}',
+            "__class__",
+        ),
+        (
+            '{% extends "comment.md.j2" %}{% block footer %}{{ view.__init__.__globals__ }}{% endblock %}',
+            "__init__",
+        ),
+        ('{% extends "comment.md.j2" %}{% block footer %}{% if %}{% endblock %}', "Expected"),
+    ],
+)
+def test_a_template_that_cannot_be_trusted_is_refused_with_its_place(situation, source, what):
+    with pytest.raises(ConfigError) as caught:
+        markdown(_view(situation("pass-unchanged")), LINKS, template=source, template_name="own.j2")
+    assert caught.value.code == "report.template"
+    assert what in caught.value.message
+    assert caught.value.where.startswith("own.j2")
+
+
+def test_a_template_that_prints_too_much_gives_way_to_ours(situation):
+    own = '{% extends "comment.md.j2" %}{% block footer %}{% for i in range(90000) %}xx{% endfor %}{% endblock %}'
+    made = markdown(_view(situation("fail-drop")), LINKS, template=own)
+    assert len(made.encode()) <= COMMENT_BYTES
+    assert "xxxx" not in made
+
+
+def test_links_to_odd_places_are_left_out():
+    assert LINKS.line("../secret", 3) == ""
+    assert LINKS.line("golden.jsonl", 0) == ""
+    assert LINKS.line("x" * 700, 3) == ""
+    assert LINKS.commit("main") == ""
+    assert LINKS.commit(HEAD) == f"https://github.com/acme/kb/commit/{HEAD}"
