@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 
 import pytest
+
 from tests.unit.reports.situations import SITUATIONS, Situation
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import msgspec
+
 from rageval_action.reports.check import check
 from rageval_action.reports.links import Links
 from rageval_action.reports.render import markdown, summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from rageval_action.errors import ConfigError
 from rageval_action.reports.links import Links
 from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
