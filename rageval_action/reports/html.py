@@ -1,4 +1,4 @@
-"""The HTML report: one file that works from an archive, asks for nothing from anywhere and runs no text from outside."""
+"""The HTML report: one file that works from an archive, fetches nothing and runs no text from outside."""
 
 from __future__ import annotations
 

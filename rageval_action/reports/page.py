@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -114,7 +114,8 @@ def page(
 
     Args:
         document: the comparison, as it was judged.
-        candidate: the record that was measured. baseline: the other one, where it is at hand.
+        candidate: the record that was measured.
+        baseline: the record it was compared with, where it is at hand.
         texts: id of a document or chunk -> its text.
         source: address that a line number can be put behind (`…/golden.jsonl#L`), or empty.
     """
@@ -153,7 +154,8 @@ def _rounded(values: Sequence[float]) -> list[float]:
 def _columns(seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names) -> QueryColumns:
     changes = {change.id: change for change in document.queries}
     rows = [_row(sight, changes.get(sight.row.query_id), k, names) for sight in seen]
-    return QueryColumns(**{name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__})
+    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__}
+    return QueryColumns(**columns)
 
 
 def _row(sight: Sight, change: QueryChange | None, k: int, names: Names) -> dict[str, object]:
