@@ -35,7 +35,7 @@ class World(Struct, frozen=True, kw_only=True):
 
     now: Callable[[], datetime.datetime]
     new_id: Callable[[], str]
-    versions: Mapping[str, str]
+    versions: Callable[[], Mapping[str, str]]
     hardware: Mapping[str, str | int]
     git: GitInfo = GitInfo()
 
@@ -81,7 +81,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
         run_id=world.new_id(),
         created_at=world.now(),
         git=world.git,
-        versions=dict(world.versions),
+        versions=dict(world.versions()),
         hardware=dict(world.hardware),
         region=config.region,
     )

@@ -49,7 +49,7 @@ def test_help_loads_nothing_heavy(tmp_path: Path) -> None:
 def test_evaluate_loads_what_it_needs(project: Path) -> None:
     words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run")
     found = loaded(*words, cwd=project)
-    assert {"numpy", "faiss", "msgspec"} <= found
+    assert {"numpy", "msgspec"} <= found
     assert not found & {
         "torch",
         "sentence_transformers",

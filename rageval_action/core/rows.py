@@ -171,7 +171,8 @@ def _row(
         return None
     old, new, was = old[defined], new[defined], was[defined]
     result = paired(old, new)
-    bounds = guarded_bounds(new - old)
+    small = name is not None and result.n < slices.SMALLEST
+    bounds = _NOTHING_RULED_OUT if small and result.same < result.n else guarded_bounds(new - old)
     scored_before = ~np.isnan(was)
     moved = old[scored_before] - was[scored_before]
     return MeasureRow(
@@ -192,8 +193,12 @@ def _row(
         mde=result.mde,
         label_effect=float(moved.mean()) if moved.size else 0.0,
         stored=int(stored[part][defined].sum()),
-        small=name is not None and result.n < slices.SMALLEST,
+        small=small,
     )
+
+
+_NOTHING_RULED_OUT = Interval(-1.0, 1.0)
+"""The bounds of a slice too small for any statement."""
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
