@@ -17,6 +17,8 @@ from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
     "compare": "rageval_action.cli.compare:compare",
+    "report": "rageval_action.cli.report:report",
+    "explain": "rageval_action.cli.explain:explain",
     "demo": "rageval_action.cli.demo:demo",
     "retrieve": "rageval_action.cli.retrieve:retrieve",
     "score": "rageval_action.cli.score:score",

@@ -154,7 +154,9 @@ def _rounded(values: Sequence[float]) -> list[float]:
 def _columns(seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names) -> QueryColumns:
     changes = {change.id: change for change in document.queries}
     rows = [_row(sight, changes.get(sight.row.query_id), k, names) for sight in seen]
-    columns: dict[str, list[Any]] = {name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__}
+    columns: dict[str, list[Any]] = {
+        name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__
+    }
     return QueryColumns(**columns)
 
 

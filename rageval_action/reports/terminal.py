@@ -153,7 +153,7 @@ def plain(view: ReportView) -> Iterator[str]:
         yield ""
         if table.title:
             yield escape.log_line(table.title)
-        yield from _aligned(table)
+        yield from aligned(table)
     yield ""
     for line in _tail(view):
         yield escape.log_line(line)
@@ -165,7 +165,8 @@ def _indented(line: str) -> str:
     return " " * (len(line) - len(bare)) + escape.log_line(bare)
 
 
-def _aligned(table: Table) -> Iterator[str]:
+def aligned(table: Table) -> Iterator[str]:
+    """The rows of a table with their columns in line, indented."""
     rows = [[escape.log_line(cell) for cell in row] for row in [table.head, *table.body]]
     widths = [max(_width(row[i]) for row in rows) for i in range(len(table.head))]
     for row in rows:
