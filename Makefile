@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit bench lock clean base dev
+.PHONY: demo test check unit browser-test bench lock clean base dev
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -41,6 +41,10 @@ check: dev  ## ruff, mypy, import-linter
 
 unit: dev base
 	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
+
+browser-test: dev  ## the HTML report in headless Chromium; needs it on this machine, says so where it is missing
+	$(DEV)/bin/python -m pip -q install playwright axe-playwright-python
+	$(DEV)/bin/python -m pytest tests/browser
 
 bench: dev  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt

@@ -21,6 +21,7 @@ function tableOf(head, rows) {
 }
 
 function figure(title, note, keys, plot, head, rows) {
+  plot.querySelectorAll("[aria-label], [aria-description]").forEach((part) => { part.removeAttribute("aria-label"); part.removeAttribute("aria-description"); });
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", `${title}. ${note}`);
   return h("figure", {}, h("figcaption", {}, title), note ? h("p", { class: "soft small", style: "margin:.1rem 0" }, note) : null,
