@@ -27,6 +27,7 @@ CAVEATS = (
     "golden.removed",
     "golden.reworded",
     "golden.synthetic",
+    "corpus.small",
     "policy.changed",
     "policy.first",
     "policy.recorded",

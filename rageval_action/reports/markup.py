@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -31,6 +32,8 @@ _NAME = re.compile(
 
 _OURS = re.compile(r"[\w ,.;:()\[\]+=?−%→–▼▲-]*")
 """What our own numbers and phrases are made of; none of it is markup where they stand."""
+
+OWN = "own.md.j2"
 
 KEPT = ("length", "count", "first", "last", "list", "reverse", "unique", "default", "d")
 """Built-in filters that user templates may use: none of them joins or rewrites text, which would lose the escaping."""
@@ -112,21 +115,19 @@ def states(gates: Sequence[Fact]) -> str:
     return ", ".join(f"{count} {name}" for name, count in Counter(gate.name for gate in gates).items())
 
 
-def environment(links: Links, golden_path: str, templates: dict[str, str]) -> jinja2.Environment:
-    """A sandbox in which everything printed is escaped.
+@cache
+def environment(own: str = "") -> jinja2.Environment:
+    """A sandbox in which everything printed is escaped; templates see `view`, `links` and what `render` adds.
 
     Args:
-        links: where things can be seen.
-        golden_path: for links to its lines.
-        templates: name -> source, beside those that are shipped.
+        own: source of a user's template, found as `own.md.j2` beside those that are shipped.
     """
     import jinja2
     from jinja2.sandbox import SandboxedEnvironment
 
+    shipped = jinja2.PackageLoader("rageval_action.reports", "templates")
     made = SandboxedEnvironment(
-        loader=jinja2.ChoiceLoader(
-            [jinja2.DictLoader(templates), jinja2.PackageLoader("rageval_action.reports", "templates")]
-        ),
+        loader=jinja2.ChoiceLoader([jinja2.DictLoader({OWN: own} if own else {}), shipped]),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
         finalize=_finalize,
@@ -135,7 +136,23 @@ def environment(links: Links, golden_path: str, templates: dict[str, str]) -> ji
         keep_trailing_newline=True,
     )
     made.filters = {name: made.filters[name] for name in KEPT}
-    made.filters.update(_filters(links, golden_path))
+    made.filters.update(
+        {
+            "cell": cell,
+            "code": code,
+            "codes": codes,
+            "commas": commas,
+            "commit": _commit,
+            "count_of": count_of,
+            "measure": measure,
+            "ours": ours,
+            "prose": prose,
+            "query_link": _query_link,
+            "source": Markdown,
+            "states": states,
+            "words": words,
+        }
+    )
     return made
 
 
@@ -143,30 +160,14 @@ def _finalize(value: object) -> object:
     return value if hasattr(value, "__html__") else cell(value)
 
 
-def _filters(links: Links, golden_path: str) -> dict[str, Callable[..., Any]]:
-    def query_link(row: QueryLine) -> Markdown:
-        return Markdown(
-            escape.markdown_link(escape.markdown_code(row.id, 48), links.line(golden_path, row.line))
-        )
+def _query_link(row: QueryLine, links: Links, path: str) -> Markdown:
+    """The query's id, linked to its line in the golden file where that can be seen."""
+    return Markdown(escape.markdown_link(escape.markdown_code(row.id, 48), links.line(path, row.line)))
 
-    def commit(sha: str) -> Markdown:
-        return Markdown(escape.markdown_link(escape.markdown_code(sha[:7]), links.commit(sha)))
 
-    return {
-        "cell": cell,
-        "code": code,
-        "codes": codes,
-        "commas": commas,
-        "commit": commit,
-        "count_of": count_of,
-        "measure": measure,
-        "ours": ours,
-        "prose": prose,
-        "query_link": query_link,
-        "source": Markdown,
-        "states": states,
-        "words": words,
-    }
+def _commit(sha: str, links: Links) -> Markdown:
+    """The short form of a commit, linked where it can be seen."""
+    return Markdown(escape.markdown_link(escape.markdown_code(sha[:7]), links.commit(sha)))
 
 
 def check_template(source: str, base: str, where: str) -> None:

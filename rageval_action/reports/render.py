@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rageval_action.reports.fitting import COMMENT_LADDER, SUMMARY_LADDER, Cut, cut
 from rageval_action.reports.links import Links
-from rageval_action.reports.markup import Markdown, cell, check_template, environment
+from rageval_action.reports.markup import OWN, Markdown, cell, check_template, environment
 from rageval_action.reports.view import ReportView
 
 __all__ = ["COMMENT_BYTES", "SUMMARY_BYTES", "Links", "markdown", "summary"]
@@ -18,7 +18,6 @@ SUMMARY_BYTES = 1_040_000
 """Most bytes a job summary may have: GitHub drops a step's summary of more than 1 MiB whole."""
 
 COMMENT, SUMMARY = "comment.md.j2", "summary.md.j2"
-_OWN = "own.md.j2"
 
 Render = Callable[[Cut], str]
 
@@ -82,7 +81,7 @@ def _renderer(view: ReportView, links: Links, base: str, template: str, name: st
 
     if template:
         check_template(template, base, name)
-    made = environment(links, view.golden_path, {_OWN: template} if template else {})
+    made = environment(template)
     where = (
         Markdown(f"[{cell(links.report_name)}]({links.report_url})")
         if links.report_url
@@ -92,7 +91,7 @@ def _renderer(view: ReportView, links: Links, base: str, template: str, name: st
     def render(rung: Cut) -> str:
         shown, left = cut(view, rung)
         try:
-            page = made.get_template(_OWN if template else base)
+            page = made.get_template(OWN if template else base)
             return _tidy(
                 page.render(view=shown, left=left, links=links, where=where, charts=charts.mermaid(shown))
             )

@@ -66,7 +66,7 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
         words = "Retrieval got better"
     if document.verdict == "pass" and only_labels(document):
         words = "Only the labels changed, retrieval did not"
-    if document.overridden:
+    if document.overridden and not document.exit_code:
         return "NOTE", f"Accepted: {words[0].lower()}{words[1:]}"
     return ALERTS[document.verdict], words
 

@@ -375,8 +375,24 @@ class TestPaired:
         [(np.zeros(0), np.zeros(0)), (np.zeros(2), np.zeros(1)), (np.zeros((2, 2)), np.zeros((2, 2)))],
     )
     def test_columns_that_do_not_fit_are_a_bug(self, baseline: np.ndarray, candidate: np.ndarray) -> None:
-        with pytest.raises(ValueError, match="two equal, non-empty columns"):
+        with pytest.raises(ValueError, match="two equal") as caught:
             paired(baseline, candidate)
+        assert str(caught.value) == (
+            f"two equal, non-empty columns of scores are needed: {baseline.shape}, {candidate.shape}"
+        )
+
+    def test_the_tolerance_itself_is_no_difference(self) -> None:
+        got = paired(np.zeros(3), np.array([1e-9, -1e-9, 0.5]))
+        assert (got.better, got.worse, got.same) == (1, 0, 2)
+        assert bootstrap_interval(np.array([1e-9, -1e-9])) == Interval(0.0, 0.0)
+
+    def test_results_cannot_be_changed(self) -> None:
+        got = paired(np.zeros(3), np.ones(3))
+        for value, name in ((got, "delta"), (got.ci, "low")):
+            with pytest.raises(AttributeError):
+                setattr(value, name, 0.0)
+        with pytest.raises(TypeError):
+            Paired(*[getattr(got, name) for name in got.__struct_fields__])
 
 
 class TestPower:
@@ -437,6 +453,9 @@ def _stats(low: float, high: float, *, changed: int = 5) -> Paired:
         ((0.1, 0.2), -0.3, 0.02, "better"),
         ((2e-9, 0.2), -0.3, 0.02, "better"),
         ((5e-10, 0.2), -0.3, 0.02, "unclear"),
+        ((-0.2, -1e-9), -0.3, 0.02, "unclear"),
+        ((1e-9, 0.2), -0.3, 0.02, "unclear"),
+        ((-0.1, 0.1), 1e-9, 0.0, "unclear"),
         ((-0.1, 0.1), -0.019, 0.02, "not_worse"),
         ((-0.1, 0.1), -0.02, 0.02, "unclear"),
         ((-0.1, 0.1), -0.02 + 5e-10, 0.02, "unclear"),
