@@ -19,6 +19,7 @@ COMMANDS: dict[str, str] = {
     "compare": "rageval_action.cli.compare:compare",
     "report": "rageval_action.cli.report:report",
     "explain": "rageval_action.cli.explain:explain",
+    "history": "rageval_action.cli.history:history",
     "demo": "rageval_action.cli.demo:demo",
     "retrieve": "rageval_action.cli.retrieve:retrieve",
     "score": "rageval_action.cli.score:score",

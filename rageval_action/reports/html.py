@@ -1,9 +1,10 @@
-"""The HTML report: one file that works from an archive, fetches nothing and runs no text from outside."""
+"""HTML in one file that works from an archive, fetches nothing and runs no text from outside."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources
 
 import msgspec
@@ -17,44 +18,56 @@ SCRIPTS = {
     "charts": "charts.js",
     "table": "table.js",
     "report": "report.js",
+    "history": "history.js",
 }
-"""In the order in which they run. Those below `vendor` are Mike Bostock's D3 and Observable's Plot (both ISC)."""
+"""Those below `vendor` are Mike Bostock's D3 and Observable's Plot (both ISC)."""
 
 LICENCES = ("vendor/d3.LICENSE", "vendor/plot.LICENSE")
 
 
 def html(page: Page) -> str:
-    """The whole report as one document.
+    """The report of a run as one document."""
+    return document(
+        "report.html",
+        ("d3", "plot", "charts", "table", "report"),
+        page,
+        title=f"{page.view.title} · retrieval report",
+        footer=page.view.footer,
+    )
+
+
+def document(shell: str, scripts: Sequence[str], data: object, *, title: str, footer: str) -> str:
+    """A page made of a shell, scripts that run in this order, and data that they read.
 
     Its content security policy lets only the scripts that are in it run, by their hashes, and lets nothing be fetched.
     """
-    scripts = {name: _asset(path).replace("</script", "<\\/script") for name, path in SCRIPTS.items()}
+    code = {name: _asset(SCRIPTS[name]).replace("</script", "<\\/script") for name in scripts}
     licences = "\n".join(_asset(path) for path in LICENCES)
-    scripts["d3"] = f"/* {licences} */\n{scripts['d3']}"
+    code["d3"] = f"/* {licences} */\n{code['d3']}"
     parts = {
-        **scripts,
-        "csp": _policy(list(scripts.values())),
+        **code,
+        "csp": _policy(list(code.values())),
         "css": _asset("report.css"),
-        "title": escape.html(f"{page.view.title} · retrieval report", 200),
-        "footer": escape.html(page.view.footer, 400),
-        "data": _data(page),
+        "title": escape.html(title, 200),
+        "footer": escape.html(footer, 400),
+        "data": _data(data),
     }
-    return _filled(_asset("report.html"), parts)
+    return _filled(_asset(shell), parts)
 
 
 def _asset(path: str) -> str:
     return (resources.files("rageval_action.reports") / "assets" / path).read_text(encoding="utf-8")
 
 
-def _data(page: Page) -> str:
+def _data(data: object) -> str:
     """JSON that no HTML parser can find anything in: `<` is spelt out, and so are the two line ends of JavaScript."""
-    text = msgspec.json.encode(page).decode()
+    text = msgspec.json.encode(data).decode()
     for char in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
 
-def _policy(scripts: list[str]) -> str:
+def _policy(scripts: Sequence[str]) -> str:
     hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
     rules = (
         "default-src 'none'",

@@ -48,4 +48,5 @@ def test_the_check_run_is_as_it_was_read(named, expected):
     made = check(_view(situation, ALL), LINKS)
     plain = msgspec.to_builtins(made)
     del plain["summary"]
+    plain["remarks"] = plain["remarks"][:4]
     expected(f"{name}/check.json", msgspec.json.format(msgspec.json.encode(plain), indent=1).decode() + "\n")
