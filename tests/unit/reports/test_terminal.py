@@ -1,0 +1,94 @@
+"""What a person reads on a terminal, and what a log gets."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from msgspec.structs import replace
+
+from rageval_action.core.explanation import explain
+from rageval_action.core.microscope import sights
+from rageval_action.reports import explain as explained
+from rageval_action.reports.terminal import plain, show
+from rageval_action.reports.view import view
+from tests.unit.reports.situations import Situation
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def _view(situation: Situation):
+    return view(situation.told, situation.after.record)
+
+
+def test_no_line_can_be_taken_for_a_command_or_moves_the_cursor(named):
+    _, situation = named
+    for line in plain(_view(situation)):
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+        assert line.isprintable() or all(char.isprintable() or char == "\u200b" for char in line)
+
+
+def test_a_screen_shows_the_same_in_colour(named, monkeypatch):
+    _, situation = named
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    screen = Screen()
+    show(_view(situation), screen)
+    assert "\x1b[" in screen.getvalue()
+    assert _view(situation).title in screen.getvalue()
+
+
+def test_small_slices_are_one_line_and_quiet_ones_are_counted(situation):
+    lines = [line for line in plain(_view(situation("must-not-lose"))) if line.startswith("Slices of fewer")]
+    assert lines == ["Slices of fewer than 20 queries: tag:critical 1 worse, 0 better of 6; 2 more."]
+    lines = [line for line in plain(_view(situation("pass-unchanged"))) if line.startswith("Slices of fewer")]
+    assert lines == ["Slices of fewer than 20 queries: 3 unchanged."]
+
+
+def test_columns_stay_in_line_whatever_the_script(situation):
+    from rageval_action.reports.terminal import _width
+
+    rows = [line for line in plain(_view(situation("many-lost"))) if "outranked by" in line]
+    assert len({_width(line[: line.index("outranked")]) for line in rows}) == 1
+
+
+def test_repeated_notes_are_told_once(situation):
+    from rageval_action.core.types import Notice
+
+    told = situation("pass-unchanged")
+    notes = tuple(
+        Notice(
+            code="golden.id-not-in-snapshot",
+            text=f"`old-{at % 2}` is not in the snapshot",
+            where=f"golden.jsonl:{at}",
+        )
+        for at in range(1, 9)
+    )
+    record = replace(told.after.record, warnings=notes)
+    assert view(told.told, record).warnings == (
+        "golden.jsonl: `old-1` is not in the snapshot, `old-0` is not in the snapshot (8 rows)",
+    )
+
+
+@pytest.mark.parametrize("place", [0, 5, 10, 13])
+def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
+    told = situation("fail-drop")
+    seen = sights(told.after, told.before)[place]
+    change = next((one for one in told.told.queries if one.id == seen.row.query_id), None)
+    lines = list(explained.lines(explain(seen, change, 5, "document", {"f1#0": "first\ntext ::error::"})))
+    assert lines[0].startswith(f"{seen.row.query_id}, line {place + 1} of the golden set: ")
+    assert any(line.startswith("Should find doc-") and " → " in line for line in lines)
+    assert any(line.startswith("Base, first 10") for line in lines)
+    assert all("\n" not in line for line in lines)
+
+
+def test_explanations_of_hostile_queries_hold_no_control_characters(situation):
+    told = situation("hostile")
+    for seen in sights(told.after, told.before):
+        for line in explained.lines(explain(seen, None, 5, "document", {})):
+            assert all(char.isprintable() or char == "\u200b" for char in line)
