@@ -27,6 +27,9 @@ from typing import NamedTuple
 
 import pytest
 
+OUT_OF_TIME = -signal.SIGKILL
+"""The exit code of a run that was ended: an endless loop was noticed, but so is a busy machine."""
+
 DECLARED = ("frozen", "kw_only", "omit_defaults", "eq")
 """Keywords of a type's declaration, which say how it may be used and change no result."""
 
@@ -98,6 +101,9 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _is_for_types(node: ast.AST) -> bool:
+    """True for what only type checkers and star imports read."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
@@ -229,15 +235,20 @@ class Bench:
         self.folder = home
         for name in COPIED:
             if (root / name).is_dir():
-                shutil.copytree(root / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(root / name, home / name)
             else:
                 shutil.copy(root / name, home / name)
         self.module = home / module
         self.tests = tests
+        self.runs = 0
 
     def start(self, text: str) -> int:
         """Run the tests with this text in the module's place; the process id of the fork that does."""
+        self.runs += 1
         self.module.write_text(text, encoding="utf-8")
+        os.utime(
+            self.module, (self.runs, self.runs)
+        )  # compiled code is known by its time: no two runs share one
         sys.stdout.flush()
         child = os.fork()
         if child:
@@ -282,6 +293,8 @@ def alive(module: Path, tests: list[str], jobs: int, lines: range) -> tuple[list
                 if code is None:
                     continue
                 idle.append(running.pop(child).bench)
+                if code == OUT_OF_TIME:
+                    print(f"ended  {module}:{one.mutant.line}: {one.mutant.what} (out of time)", flush=True)
                 if code == 0:
                     left.append(one.mutant)
                     print(f"alive  {module}:{one.mutant.line}: {one.mutant.what}", flush=True)
@@ -298,7 +311,7 @@ def _ended(child: int, until: float) -> int | None:
         return None
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return 1
+    return OUT_OF_TIME
 
 
 def _calibrate(bench: Bench, text: str) -> float:
@@ -325,6 +338,7 @@ def main() -> int:
     parser.add_argument("--lines", default="1-100000", metavar="FROM-TO", help="only mutants on these lines")
     parser.add_argument("tests", nargs="+", help="arguments of pytest, after --")
     options = parser.parse_args()
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plugins cost more time than the tests
     for name in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(name)

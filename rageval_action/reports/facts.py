@@ -105,7 +105,7 @@ def no_answer(record: Record) -> str:
     if not track.n:
         return ""
     count = numbers.plural(track.n, "unanswerable query", "unanswerable queries")
-    if track.false_retrieval_rate is None:
+    if track.false_retrieval_rate is None or track.threshold is None:
         return f"{count}: not measured, {track.reason}."
     rate = numbers.share(track.false_retrieval_rate)
     return f"{count}: {rate} return something at or above the score {track.threshold:g}, where nothing should come."

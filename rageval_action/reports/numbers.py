@@ -16,8 +16,8 @@ def decimals(low: float, high: float) -> int:
     This is how measurements are reported elsewhere (JCGM 100:2008, §7.2.6); an interval of no width says nothing
     about precision, so the usual three decimals stand.
     """
-    half = (high - low) / 2
-    if half <= 1e-9:
+    half = high / 2 - low / 2
+    if not 1e-9 < half < 10:
         return DIGITS
     return min(max(1 - math.floor(math.log10(half)), 2), 4)
 

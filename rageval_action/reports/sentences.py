@@ -284,7 +284,7 @@ def causes(groups: Sequence[Cluster]) -> str:
 def power(document: ComparisonDocument) -> str:
     """What this set can prove, and how many queries it would take to prove what the gate asks."""
     row = headline(document)
-    if row is None:
+    if row is None or row.n < 1 or not row.mde <= 1:
         return ""
     if row.mde <= 0 and (row.better or row.worse):
         return f"All {numbers.queries(row.n)} changed alike in {row.measure}, so their noise cannot be told."
