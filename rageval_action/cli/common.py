@@ -96,6 +96,13 @@ def commit(folder: Path) -> Any:
     return GitInfo()
 
 
+def checked_out(folder: Path) -> str:
+    """The commit that lies in `folder`, whatever the workflow's environment says; empty outside a repository."""
+    git = folder / ".git"
+    found: str = _head(git).sha if git.is_dir() else ""
+    return found
+
+
 def _head(git: Path) -> Any:
     from rageval_action.core.record import GitInfo
 

@@ -17,12 +17,19 @@ from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
     "compare": "rageval_action.cli.compare:compare",
+    "action": "rageval_action.cli.action.command:action",
+    "report": "rageval_action.cli.report:report",
+    "explain": "rageval_action.cli.explain:explain",
+    "history": "rageval_action.cli.history:history",
     "demo": "rageval_action.cli.demo:demo",
     "retrieve": "rageval_action.cli.retrieve:retrieve",
     "score": "rageval_action.cli.score:score",
+    "matrix": "rageval_action.cli.matrix:matrix",
+    "probe": "rageval_action.cli.probe:probe",
     "export": "rageval_action.cli.export:export",
     "schema": "rageval_action.cli.schema:schema",
     "snapshot": "rageval_action.cli.snapshot:snapshot",
+    "golden": "rageval_action.cli.golden:golden",
 }
 """Command -> `module:attribute`; a command's imports are paid for only when it runs."""
 

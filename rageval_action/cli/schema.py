@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import click
 
-NAMES = ("record", "rankings", "comparison", "scores", "error", "manifest", "golden")
+NAMES = (
+    "record",
+    "rankings",
+    "comparison",
+    "scores",
+    "error",
+    "manifest",
+    "golden",
+    "history",
+    "explanation",
+)
 
 
 @click.command()
@@ -28,6 +38,8 @@ def _anything(kind: type) -> dict[str, object]:
 def _kind(name: str) -> type:
     from rageval_action.cli.output import ErrorReport
     from rageval_action.core.document import ComparisonDocument
+    from rageval_action.core.explanation import Explanation
+    from rageval_action.core.history import History
     from rageval_action.core.record import QueryRow, Record
     from rageval_action.core.scoring import ScoreReport
     from rageval_action.core.snapshot import Manifest
@@ -41,5 +53,7 @@ def _kind(name: str) -> type:
         "error": ErrorReport,
         "manifest": Manifest,
         "golden": CanonicalRow,
+        "history": History,
+        "explanation": Explanation,
     }
     return kinds[name]

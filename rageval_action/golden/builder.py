@@ -244,6 +244,8 @@ _NOTICES = {
     "ids-to-nfc": "ids are compared in Unicode form NFC; {count} were in another form.",
     "negative-grades": "negative grades mean “not judged”, as in trec_eval ({count} rows).",
     "nothing-relevant": "{count} rows judge documents but none as relevant; they score 0.",
+    "any-of": "{count} rows list alternatives: any one of them satisfies its group (recall counts groups).",
+    "found-texts": "{count} rows quote passages; they were found in the snapshot and are kept as evidence.",
     "repeated-judgments": "ids repeated within one row count once ({count} rows).",
     "repeated-queries": "{count} rows repeat the text of an earlier query; each counts.",
 }

@@ -18,7 +18,7 @@ from rageval_action.golden.files import joint_sha256, require
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rageval_action.golden.interface import Parts
+    from rageval_action.golden.interface import Parts, ReadOptions
 
 
 class CanonicalRow(Row, kw_only=True, gc=False, rename={"text": "query"}):
@@ -48,12 +48,13 @@ KEYS = frozenset(CanonicalRow.__struct_encode_fields__)
 """Keys that a canonical row may have."""
 
 
-def read(parts: Parts) -> GoldenSet:
+def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     """Read canonical JSON Lines.
 
     Raises:
         GoldenError: with every problem of the file.
     """
+    del options
     (part,) = require(parts, "rows")
     builder = Builder(part.path)
     reader = _LineReader(builder)

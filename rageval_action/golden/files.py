@@ -11,36 +11,67 @@ from rageval_action.golden.interface import Part, Parts
 MAX_BYTES = 1 << 30
 """Largest golden file that is read; a set of this size has millions of queries."""
 
-ROLES = ("rows", "topics", "qrels")
+ROLES = ("rows", "topics", "qrels", "corpus")
 """Names a location may use, and the order in which several files are hashed."""
 
+ALIASES = {"queries": "topics"}
+"""Other words for a role."""
+
+PARQUET = b"PAR1"
+
+_SPLITS = ("test", "dev", "train")
 _LFS = b"version https://git-lfs.github.com/spec/"
 _UTF8_BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "a zip archive (or a spreadsheet)",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 
 
 def parse_location(location: str | Path) -> dict[str, str]:
-    """Role -> path. `golden.jsonl` is one file; `topics=FILE,qrels=FILE` is two.
+    """Role -> path: of one file, of two (`queries=FILE,qrels=FILE`), or of BEIR's files in a folder.
 
     Only a text that starts with a known role and `=` is split, so other paths may hold commas.
 
     Raises:
-        GoldenError: `golden.bad-location` for an unknown or repeated role, or a role without a path.
+        GoldenError: `golden.bad-location` for an unknown or repeated role, or a role without a path;
+            `golden.not-found` for a folder without the files of BEIR.
     """
     text = str(location)
-    if isinstance(location, Path) or not text.startswith(tuple(f"{role}=" for role in ROLES)):
-        return {"rows": text}
+    names = (*ROLES, *ALIASES)
+    if isinstance(location, Path) or not text.startswith(tuple(f"{name}=" for name in names)):
+        return _beir_folder(Path(text)) if Path(text).is_dir() else {"rows": text}
     found: dict[str, str] = {}
     for piece in text.split(","):
-        role, mark, path = piece.partition("=")
+        name, mark, path = piece.partition("=")
+        role = ALIASES.get(name, name)
         if not mark or role not in ROLES or not path or role in found:
             raise GoldenError(
                 "golden.bad-location",
                 f'"{text}" does not name a golden set: "{piece}" is not NAME=FILE with a new name.',
-                hint="Write a path, or topics=FILE,qrels=FILE.",
+                hint="Write a path, or queries=FILE,qrels=FILE (and corpus=FILE where there is one).",
             )
         found[role] = path
     return found
+
+
+def _beir_folder(folder: Path) -> dict[str, str]:
+    """The files of a BEIR data set: queries, one split of the judgments, and the corpus where it is there."""
+    queries = folder / "queries.jsonl"
+    splits = [folder / "qrels" / f"{name}.tsv" for name in _SPLITS]
+    splits = [path for path in (*splits, folder / "qrels.tsv") if path.is_file()]
+    if not queries.is_file() or not splits:
+        raise GoldenError(
+            "golden.not-found",
+            "this folder does not hold queries.jsonl and qrels/test.tsv, as a BEIR data set does.",
+            hint="Name the file, or queries=FILE,qrels=FILE.",
+            where=str(folder),
+        )
+    found = {"topics": str(queries), "qrels": str(splits[0])}
+    corpus = folder / "corpus.jsonl"
+    return found | ({"corpus": str(corpus)} if corpus.is_file() else {})
 
 
 def load(location: str | Path) -> dict[str, Part]:
@@ -48,18 +79,18 @@ def load(location: str | Path) -> dict[str, Part]:
 
     Raises:
         GoldenError: `golden.not-found`, `golden.too-large`, `golden.empty`, `golden.lfs-pointer`,
-            `golden.bad-encoding` or `golden.bad-location`.
+            `golden.bad-encoding`, `golden.packed` or `golden.bad-location`.
     """
     return {role: _load_one(role, path) for role, path in parse_location(location).items()}
 
 
-def require(parts: Parts, *roles: str) -> tuple[Part, ...]:
-    """The parts with these roles, which must be all that were given.
+def require(parts: Parts, *roles: str, optional: tuple[str, ...] = ()) -> tuple[Part, ...]:
+    """The parts with these roles, which must all be there; no others may be, but the optional ones.
 
     Raises:
         GoldenError: `golden.bad-location`.
     """
-    if set(parts) == set(roles):
+    if set(roles) <= set(parts) <= {*roles, *optional}:
         return tuple(parts[role] for role in roles)
     wanted = "the path of one file" if roles == ("rows",) else ",".join(f"{role}=FILE" for role in roles)
     raise GoldenError(
@@ -77,6 +108,13 @@ def joint_sha256(parts: Parts) -> str:
         if role in parts:
             digest.update(parts[role].raw)
     return digest.hexdigest()
+
+
+def joint_path(parts: Parts) -> str:
+    """The set as a user would name it: a path, or `topics=FILE,qrels=FILE`."""
+    if "rows" in parts and len(parts) == 1:
+        return parts["rows"].path
+    return ",".join(f"{role}={parts[role].path}" for role in ROLES if role in parts)
 
 
 def _load_one(role: str, path: str) -> Part:
@@ -101,7 +139,7 @@ def _load_one(role: str, path: str) -> Part:
 
 
 def _checked(raw: bytes, path: str) -> bytes:
-    """`raw` without its byte-order mark: UTF-8 text, not empty, not a Git LFS pointer."""
+    """`raw` without its byte-order mark: UTF-8 text (or Parquet), not empty, not a Git LFS pointer."""
     if raw.startswith(_LFS):
         raise GoldenError(
             "golden.lfs-pointer",
@@ -109,6 +147,13 @@ def _checked(raw: bytes, path: str) -> bytes:
             hint="Fetch it with `git lfs pull`; in a workflow give actions/checkout `lfs: true`.",
             where=f"{path}:1",
         )
+    if raw.startswith(PARQUET):
+        return raw
+    for magic, name in _PACKED.items():
+        if raw.startswith(magic):
+            raise GoldenError(
+                "golden.packed", f"this is {name}, not text.", hint="Unpack or export it.", where=path
+            )
     if raw.startswith(_WIDE_BOMS):
         raise GoldenError(
             "golden.bad-encoding", "the file is UTF-16.", hint="Save it as UTF-8.", where=f"{path}:1"

@@ -7,26 +7,40 @@ from typing import TYPE_CHECKING
 
 from rageval_action.errors import ConfigError
 from rageval_action.golden import files
+from rageval_action.golden.interface import ReadOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval_action.core.types import GoldenSet
-    from rageval_action.golden.interface import Parts, Reader
+    from rageval_action.golden.interface import Reader
 
 FORMATS: dict[str, str] = {
     "canonical": "rageval_action.golden.canonical:read",
+    "jsonl": "rageval_action.golden.rows:read_jsonl",
+    "json": "rageval_action.golden.rows:read_json",
+    "csv": "rageval_action.golden.rows:read_csv",
+    "yaml": "rageval_action.golden.rows:read_yaml",
+    "parquet": "rageval_action.golden.rows:read_parquet",
     "trec": "rageval_action.golden.trec:read",
+    "llamaindex": "rageval_action.golden.llamaindex:read",
+    "squad": "rageval_action.golden.squad:read",
 }
 """Format -> `module:function`, a `golden.interface.Reader`; looked up only when that format is read."""
 
 
-def read_golden(location: str | Path, *, format: str = "auto") -> GoldenSet:  # noqa: A002 - the user's own word
+def read_golden(
+    location: str | Path,
+    *,
+    format: str = "auto",  # noqa: A002 - the user's own word
+    options: ReadOptions | None = None,
+) -> GoldenSet:
     """Read a golden set.
 
     Args:
-        location: a path, or `topics=FILE,qrels=FILE` for TREC topics and judgments.
+        location: a path, a folder in BEIR's layout, or `queries=FILE,qrels=FILE`.
         format: a name in `FORMATS`, or `auto` to decide by what the files hold.
+        options: what the files do not say themselves.
 
     Raises:
         ConfigError: `config.unknown-format` for a format that is not in `FORMATS`.
@@ -39,12 +53,12 @@ def read_golden(location: str | Path, *, format: str = "auto") -> GoldenSet:  # 
             hint=f"Choose one of: auto, {', '.join(sorted(FORMATS))}.",
         )
     parts = files.load(location)
-    return _reader(detect(parts) if format == "auto" else format)(parts)
+    name = format
+    if format == "auto":
+        from rageval_action.golden.detect import detect
 
-
-def detect(parts: Parts) -> str:
-    """Name in `FORMATS` of the format that the files look like."""
-    return "canonical" if "rows" in parts else "trec"
+        name = detect(parts)
+    return _reader(name)(parts, options or ReadOptions())
 
 
 def _reader(name: str) -> Reader:

@@ -7,17 +7,18 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core.types import GoldenSet
+from rageval_action.core.types import Chunk, GoldenSet
 
 
 class Part(Struct, frozen=True, kw_only=True):
     """One file of a golden set.
 
     Attributes:
-        role: `rows` for a set that is one file; `topics` and `qrels` for a set that is two.
+        role: `rows` for a set that is one file; else `topics`, `qrels` or `corpus`.
         path: as the user gave it; every message names it.
         raw: the bytes on disk.
-        data: the same without a byte-order mark: UTF-8, never empty, never a Git LFS pointer.
+        data: the same without a byte-order mark. Never empty, never a Git LFS pointer; UTF-8 unless the file is
+            Parquet.
     """
 
     role: str
@@ -29,5 +30,24 @@ class Part(Struct, frozen=True, kw_only=True):
 Parts: TypeAlias = Mapping[str, Part]
 """Role -> file."""
 
-Reader: TypeAlias = Callable[[Parts], GoldenSet]
+
+class ReadOptions(Struct, frozen=True, kw_only=True):
+    """What a user declares about a file that does not say it itself.
+
+    Attributes:
+        fields: our name (`query`, `relevant`, …; `golden.fields.TARGETS`) -> the file's name.
+        separator: between ids in one cell; `none` says that a cell is one id whatever it holds.
+        id_template: makes an id of a composite one: `{0}-{1}` turns `["a", 3]` into `a-3`.
+        grades: grade in the file -> grade in ours, for scales that run otherwise; empty = as written.
+        corpus: the chunks of a snapshot, to find texts, spans, pages, prefixes and row numbers in; empty = none.
+    """
+
+    fields: dict[str, str] = {}
+    separator: str = ""
+    id_template: str = ""
+    grades: dict[int, int] = {}
+    corpus: tuple[Chunk, ...] = ()
+
+
+Reader: TypeAlias = Callable[[Parts, ReadOptions], GoldenSet]
 """Turns the files into a golden set, or raises `GoldenError` that lists every problem with its line."""

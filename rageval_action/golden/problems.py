@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from rageval_action.errors import GoldenError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 SHOWN = 20
 """Problems spelled out in a message; the rest is counted."""
+
+
+NAMED = 10
+"""Names spelled out in a message about many."""
+
+
+def some(names: Sequence[str]) -> str:
+    """The first ten names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 class Problems:

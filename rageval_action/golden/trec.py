@@ -1,55 +1,56 @@
-"""TREC topics and judgments as a golden set: `topics=FILE,qrels=FILE`."""
+"""Queries and judgments in two files: `queries=FILE,qrels=FILE`, in the layouts of TREC, BEIR and ranx."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rageval_action.core.trec import parse_qrels
 from rageval_action.core.types import GoldenSet, Notice
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder, Row
-from rageval_action.golden.files import joint_sha256, require
+from rageval_action.golden.corpus import read_corpus
+from rageval_action.golden.files import joint_path, joint_sha256, require
+from rageval_action.golden.judgments import Grades, read_judgments
+from rageval_action.golden.problems import some
 from rageval_action.golden.topics import Topic, read_topics
 
 if TYPE_CHECKING:
-    from rageval_action.golden.interface import Parts
-
-_NAMED = 10
-"""Ids spelled out in a message about many."""
-
-Grades = dict[str, dict[str, int]]
+    from rageval_action.golden.interface import Part, Parts, ReadOptions
 
 
-def read(parts: Parts) -> GoldenSet:
-    """Join topics and judgments by query id.
+def read(parts: Parts, options: ReadOptions) -> GoldenSet:
+    """Join queries and judgments by query id.
 
-    A topic that nobody judged is left out and counted in a notice, as trec_eval does. A judged query without
-    a topic is an error: its text is unknown, and the usual reason is that the two files number queries
-    differently. A text that occurs twice is two queries, with a notice.
+    A query that nobody judged is left out and counted in a notice, as trec_eval does. A judged query without
+    a text is an error: the usual reason is that the two files number queries differently. A text that occurs
+    twice is two queries, with a notice.
 
     Raises:
         GoldenError: with every problem of the two files; `golden.no-overlap` when no id is in both,
             `golden.no-topic` when some judged ids have no topic.
     """
-    topics_part, qrels_part = require(parts, "topics", "qrels")
-    judged = _nfc(parse_qrels(qrels_part.data, where=qrels_part.path))
+    topics_part, qrels_part = require(parts, "topics", "qrels", optional=("corpus",))
+    found = read_judgments(qrels_part, options)
+    judged = _nfc(found.grades)
     builder = Builder(topics_part.path, repeats="note")
     topics = read_topics(topics_part, builder.problems)
     builder.problems.raise_if_any()
     known = {_key(topic): topic for topic in topics}
     _check_overlap(judged, known, qrels_part.path)
-    unjudged = [name for name in known if name not in judged]
     for topic in topics:
         if _key(topic) in judged:
             builder.add(Row(id=topic.id, text=topic.text, relevant=judged[_key(topic)]), topic.line)
     queries, notices = builder.finish()
+    more = [Notice(code="golden.detected", text=f"judgments read as {found.layout}.", where=qrels_part.path)]
+    more += _unjudged([name for name in known if name not in judged], topics_part.path)
+    if "corpus" in parts:
+        more += _dangling(judged, parts["corpus"])
     return GoldenSet(
         queries=queries,
         format="trec",
-        path=f"topics={topics_part.path},qrels={qrels_part.path}",
+        path=joint_path(parts),
         sha256=joint_sha256(parts),
-        notices=notices + _unjudged(unjudged, topics_part.path),
+        notices=(*notices, *more),
     )
 
 
@@ -75,13 +76,13 @@ def _check_overlap(judged: Grades, known: dict[str, Topic], path: str) -> None:
     if len(missing) == len(judged):
         raise GoldenError(
             "golden.no-overlap",
-            f"no judged query has a topic; judged are {_some(judged)}; topics are {_some(known)}.",
+            f"no judged query has a topic; judged are {_quoted(judged)}; topics are {_quoted(known)}.",
             hint=hint,
             where=path,
         )
     raise GoldenError(
         "golden.no-topic",
-        f"{len(missing)} of {len(judged)} judged queries have no topic: {_some(missing)}.",
+        f"{len(missing)} of {len(judged)} judged queries have no topic: {_quoted(missing)}.",
         hint=hint,
         where=path,
     )
@@ -97,13 +98,22 @@ def _near_miss(missing: list[str], known: dict[str, Topic]) -> str:
     return ""
 
 
-def _some(names: list[str] | Grades | dict[str, Topic]) -> str:
-    shown = ", ".join(f'"{name}"' for name in list(names)[:_NAMED])
-    return shown + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+def _quoted(names: list[str] | Grades | dict[str, Topic]) -> str:
+    return some([f'"{name}"' for name in names])
 
 
-def _unjudged(names: list[str], path: str) -> tuple[Notice, ...]:
+def _unjudged(names: list[str], path: str) -> list[Notice]:
     if not names:
-        return ()
-    text = f"{len(names)} topics have no judgments and are left out: {_some(names)}."
-    return (Notice(code="golden.unjudged-topics", text=text, where=path),)
+        return []
+    text = f"{len(names)} topics have no judgments and are left out: {_quoted(names)}."
+    return [Notice(code="golden.unjudged-topics", text=text, where=path)]
+
+
+def _dangling(judged: Grades, corpus: Part) -> list[Notice]:
+    """A notice about judged documents that the corpus beside the set does not have."""
+    known = {chunk.id for chunk in read_corpus(corpus)}
+    lost = sorted({doc for grades in judged.values() for doc in grades} - known)
+    if not lost:
+        return []
+    text = f"{len(lost)} judged documents are not in the corpus: {_quoted(lost)}."
+    return [Notice(code="golden.dangling-ids", text=text, where=corpus.path)]

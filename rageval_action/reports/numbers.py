@@ -2,40 +2,76 @@
 
 from __future__ import annotations
 
+import math
+
 MINUS, PLUS = "\u2212", "+"
 
-
-def score(value: float | None) -> str:
-    """A score with three decimals, the digits that papers and trec_eval users compare."""
-    return "not defined" if value is None else f"{value:.3f}"
+DIGITS = 3
+"""Decimals of a score that stands alone: what papers and trec_eval users compare."""
 
 
-def delta(value: float) -> str:
+def decimals(low: float, high: float) -> int:
+    """Decimals that an interval justifies: its half-width keeps two significant digits, within 2 to 4 decimals.
+
+    This is how measurements are reported elsewhere (JCGM 100:2008, §7.2.6); an interval of no width says nothing
+    about precision, so the usual three decimals stand.
+    """
+    half = high / 2 - low / 2
+    if not 1e-9 < half < 10:
+        return DIGITS
+    return min(max(1 - math.floor(math.log10(half)), 2), 4)
+
+
+def score(value: float | None, digits: int = DIGITS) -> str:
+    """A score between 0 and 1."""
+    return "not defined" if value is None else f"{value:.{digits}f}"
+
+
+def delta(value: float, digits: int = DIGITS) -> str:
     """A signed difference; a difference that rounds to nothing but is not nothing says so."""
     if abs(value) <= 1e-9:
         return "0"
     sign = PLUS if value > 0 else MINUS
-    return f"{sign}{abs(value):.3f}" if abs(value) >= 0.0005 else f"{sign}<0.001"
+    smallest = 10.0**-digits
+    return f"{sign}{abs(value):.{digits}f}" if abs(value) >= smallest / 2 else f"{sign}<{smallest:.{digits}f}"
 
 
-def interval(low: float, high: float) -> str:
+def interval(low: float, high: float, digits: int = DIGITS) -> str:
     """Both ends of an interval, signed."""
-    return f"[{delta(low)}, {delta(high)}]"
+    return f"[{delta(low, digits)}, {delta(high, digits)}]"
 
 
 def points(value: float) -> str:
-    """A size in points (one point is 0.01), without sign."""
-    return f"{abs(100 * value):.1f} points"
+    """A size in points (one point is 0.01), without sign; `0.1 points`, `1.0 points`."""
+    size = abs(100 * value)
+    return f"{size:.1f} points" if size >= 0.05 or size <= 1e-7 else "less than 0.1 points"
+
+
+def about(count: int) -> str:
+    """A count of which only the size is known: two significant digits."""
+    if count < 100:
+        return str(count)
+    step = 10 ** (len(str(count)) - 2)
+    return f"{-(-count // step) * step:,}"
 
 
 def share(value: float) -> str:
-    """A share as a percentage."""
+    """A share as a percentage; what is not all and not nothing is never shown as 100 % or 0 %."""
+    if 0 < value < 0.005:
+        return "under 1 %"
+    if 0.995 <= value < 1:
+        return "over 99 %"
     return f"{100 * value:.0f} %"
 
 
 def milliseconds(value: float) -> str:
     """A duration with the digits that a clock justifies."""
-    return f"{value:.1f} ms" if value < 100 else f"{value:.0f} ms"
+    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"
+
+
+def ratio(after: float, before: float) -> str:
+    """How many times as much: `1.4 times`; empty when there is nothing to divide by."""
+    return f"{after / before:.1f} times" if before > 0 else ""
 
 
 def age(seconds: float) -> str:
@@ -50,3 +86,14 @@ def age(seconds: float) -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """`1 query`, `2 queries`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def queries(count: int) -> str:
+    """`1 query`, `2 queries`."""
+    return plural(count, "query", "queries")
+
+
+def listed(names: list[str], most: int) -> str:
+    """`a, b and 3 more`; `a, b`."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

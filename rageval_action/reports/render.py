@@ -1,115 +1,111 @@
-"""A view rendered to Markdown. Text from outside is escaped here, at the border, by filters that templates must use."""
+"""A view rendered to Markdown for pull request comments and job summaries, within their limits by construction."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from msgspec import Struct
-from msgspec.structs import replace
+from rageval_action.reports.fitting import COMMENT_LADDER, SUMMARY_LADDER, Cut, cut
+from rageval_action.reports.links import Links
+from rageval_action.reports.markup import OWN, Markdown, cell, check_template, environment
+from rageval_action.reports.view import ReportView
 
-from rageval_action.core import escape
-from rageval_action.reports.view import Fact, QueryLine, ReportView
-
-if TYPE_CHECKING:
-    import jinja2
+__all__ = ["COMMENT_BYTES", "SUMMARY_BYTES", "Links", "markdown", "summary"]
 
 COMMENT_BYTES = 60_000
 """Most bytes of UTF-8 a comment may have: GitHub refuses 65,536 characters, and a caller adds a marker and links."""
 
-MOST_ROWS = 256
-"""Rows of one table when the first cut is made; each further cut halves them."""
+SUMMARY_BYTES = 1_040_000
+"""Most bytes a job summary may have: GitHub drops a step's summary of more than 1 MiB whole."""
+
+COMMENT, SUMMARY = "comment.md.j2", "summary.md.j2"
+
+Render = Callable[[Cut], str]
 
 
-class Links(Struct, frozen=True, kw_only=True):
-    """Where the golden set can be seen; empty strings make plain text instead of links."""
+def markdown(
+    view: ReportView,
+    links: Links | None = None,
+    *,
+    template: str = "",
+    template_name: str = "",
+    limit: int = COMMENT_BYTES,
+) -> str:
+    """The comparison as the comment of a pull request: GitHub-flavoured Markdown of at most `limit` bytes.
 
-    server_url: str = ""
-    repository: str = ""
-    sha: str = ""
+    Args:
+        view: what to show.
+        links: addresses; None makes plain text.
+        template: source of a user's template that extends `comment.md.j2` block by block; it runs in a sandbox.
+        template_name: its path, for messages.
+        limit: bytes of UTF-8.
 
-
-def markdown(view: ReportView, links: Links | None = None) -> str:
-    """The comparison as GitHub-flavoured Markdown, at most `COMMENT_BYTES` long, cut on row boundaries."""
-    text = _render(view, links or Links())
-    rows = MOST_ROWS
-    while len(text.encode()) > COMMENT_BYTES and rows:
-        rows //= 2
-        text = _render(_shorter(view, rows), links or Links())
+    Raises:
+        ConfigError: `report.template` when the user's template cannot be used.
+    """
+    render = _renderer(view, links or Links(), COMMENT, template, template_name)
+    text = _fitted(view, render, COMMENT_LADDER, limit)
+    if not text:
+        plain = _renderer(view, links or Links(), COMMENT, "", "")
+        text = _fitted(view, plain, COMMENT_LADDER, limit)
     return text
 
 
-def _shorter(view: ReportView, rows: int) -> ReportView:
-    """The view with at most `rows` rows a table; what is left out is counted."""
-    return replace(
-        view,
-        lost=view.lost[:rows],
-        lost_more=view.lost_more + len(view.lost[rows:]),
-        gained=view.gained[:rows],
-        gained_more=view.gained_more + len(view.gained[rows:]),
-        caveats=_cut(view.caveats, rows, "more notes"),
-        warnings=_cut(view.warnings, rows, "more notes"),
-        measures=view.measures[: max(rows, 1)],
-        slices=view.slices[:rows],
-        small_slices=_cut_facts(view.small_slices, rows, "more slices"),
-        gates=_cut_facts(view.gates, rows, "more gates"),
-        changes=_cut_facts(view.changes, rows, "more changes"),
-        latency=_cut_facts(view.latency, rows, "more stages"),
-    )
+def summary(view: ReportView, links: Links | None = None, *, limit: int = SUMMARY_BYTES) -> str:
+    """The comparison as a job summary: every table in full, charts as Mermaid, at most `limit` bytes.
+
+    Make the view with `most=view.ALL`, or the summary holds no more queries than the comment.
+    """
+    return _fitted(view, _renderer(view, links or Links(), SUMMARY, "", ""), SUMMARY_LADDER, limit)
 
 
-def _cut(texts: tuple[str, ...], rows: int, what: str) -> tuple[str, ...]:
-    left = len(texts) - rows
-    return (*texts[:rows], f"{left} {what} are in the full report") if left > 0 else texts
+def _fitted(view: ReportView, render: Render, ladder: tuple[Cut, ...], limit: int) -> str:
+    """The richest rendering that fits; empty when not even the poorest does."""
+    for rung in ladder:
+        text = render(rung)
+        size = len(text.encode())
+        if size <= limit:
+            return text
+        if rung.scales:
+            fewer = rung.scaled(view, limit / size)
+            text = render(fewer)
+            if len(text.encode()) <= limit:
+                return text
+    return ""
 
 
-def _cut_facts(facts: tuple[Fact, ...], rows: int, what: str) -> tuple[Fact, ...]:
-    left = len(facts) - rows
-    return (*facts[:rows], Fact("…", f"{left} {what} are in the full report")) if left > 0 else facts
-
-
-def _render(view: ReportView, links: Links) -> str:
-    text = _environment().get_template("comment.md.j2").render(view=view, links=links)
-    return _tidy(text)
-
-
-@cache
-def _environment() -> jinja2.Environment:
+def _renderer(view: ReportView, links: Links, base: str, template: str, name: str) -> Render:
     import jinja2
 
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rageval_action.reports", "templates"),
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # noqa: S701 - Markdown, not HTML: every outside text goes through `cell`
-        keep_trailing_newline=True,
+    from rageval_action.errors import ConfigError
+    from rageval_action.reports import charts
+
+    if template:
+        check_template(template, base, name)
+    made = environment(template)
+    where = (
+        Markdown(f"[{cell(links.report_name)}]({links.report_url})")
+        if links.report_url
+        else Markdown(links.report_name)
     )
-    environment.filters.update(cell=escape.markdown, cells=_cells, measure=_measure, query_link=_query_link)
-    return environment
 
+    def render(rung: Cut) -> str:
+        shown, left = cut(view, rung)
+        try:
+            page = made.get_template(OWN if template else base)
+            return _tidy(
+                page.render(view=shown, left=left, links=links, where=where, charts=charts.mermaid(shown))
+            )
+        except jinja2.TemplateError as error:
+            place = f"{name or 'template'}:{getattr(error, 'lineno', '') or ''}".rstrip(":")
+            raise ConfigError(
+                "report.template", f"{error}.", hint="See docs/reports.md.", where=place
+            ) from error
 
-def _query_link(row: QueryLine, links: Links, path: str) -> str:
-    """The query's id, linked to its line in the golden file where that can be seen."""
-    label = escape.markdown(row.id, 120)
-    if not row.line:
-        return label
-    url = escape.blob_url(links.server_url, links.repository, links.sha, path, row.line)
-    return escape.markdown_link(label, url)
-
-
-def _cells(values: Sequence[str]) -> str:
-    return ", ".join(escape.markdown(value, 120) for value in values)
-
-
-def _measure(name: str) -> str:
-    """A measure in a code face; a name that is none (a document may be anybody's) is escaped."""
-    known = re.fullmatch(r"[a-z_-]{1,30}(@[0-9]{1,9})?", name)
-    return f"`{name}`" if known else escape.markdown_code(name)
+    return render
 
 
 def _tidy(text: str) -> str:
-    """No more than one blank line in a row."""
+    """No more than one blank line in a row, none inside a table or an alert."""
     lines: list[str] = []
     for line in text.splitlines():
         bare = line.rstrip()

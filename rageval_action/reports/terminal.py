@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
+from msgspec import Struct
+
 from rageval_action.core import escape
-from rageval_action.reports.view import MeasureLine, QueryLine, ReportView
+from rageval_action.reports import numbers
+from rageval_action.reports.parts import MeasureLine, QueryLine
+from rageval_action.reports.view import ReportView
 
 STYLES = {"CAUTION": "bold red", "WARNING": "bold yellow", "NOTE": "bold cyan", "TIP": "bold green"}
+TONES = {"worse": "red", "better": "green", "unclear": "yellow"}
+NUMERIC = ("n", "base", "PR", "score", "change", "queries", "rank")
+
+MOST_GAINED = 5
+MOST_SMALL = 8
+QUERY, NAME = 48, 28
+"""Columns that a query's text and an id may take, so that a row stays on one line of a usual terminal."""
+
+
+class Table(Struct, frozen=True):
+    """One table: `tones[i]` colours the last column of row i where colours are shown."""
+
+    title: str
+    head: list[str]
+    body: list[list[str]]
+    tones: list[str] = []
 
 
 def show(view: ReportView, out: TextIO) -> None:
@@ -19,59 +39,91 @@ def show(view: ReportView, out: TextIO) -> None:
         out.writelines(line + "\n" for line in plain(view))
 
 
-def _measures(rows: Sequence[MeasureLine], *, sliced: bool) -> tuple[list[str], list[list[str]]]:
-    compared = any(row.before for row in rows)
-    head = (
-        ["measure", "n", "base", "PR", "Δ", "95 % interval", "reading"]
-        if compared
-        else ["measure", "n", "score"]
-    )
+def _head(view: ReportView) -> Iterator[str]:
+    """What stands above the tables, below the title."""
+    for reason in view.also:
+        yield f"  - {reason}"
+    if view.hardest:
+        yield view.hardest
+    if view.overridden:
+        yield view.overridden
+    base = f"{view.baseline_sha[:10]} (base) is " if view.baseline_sha and view.compared else ""
+    yield f"{'Baseline: ' if view.compared else ''}{base}{view.baseline}"
+    for change in view.changed:
+        yield f"Changed: {change.name}: {change.before} → {change.after}"
+    if view.compared and view.unchanged:
+        yield f"{'Unchanged' if view.changed else 'Nothing in the set-up changed'}: {', '.join(view.unchanged)}"
+    for caveat in view.caveats:
+        yield f"Note: {caveat}"
+
+
+def _measures(title: str, rows: Sequence[MeasureLine], *, sliced: bool, compared: bool) -> Table:
+    head = ["slice" if sliced else "measure", "n"]
+    head += ["base", "PR", "change", "95 % interval", "worse/better", "reading"] if compared else ["score"]
     body = []
     for row in rows:
-        name = f"{row.slice} {row.measure}" if sliced else row.measure
-        full = [name, row.n, row.before, row.after, row.delta, row.interval, row.reading]
-        body.append(full if compared else [name, row.n, row.after])
-    return head, body
+        cells = [escape.cap(row.slice, NAME) if sliced else row.measure, row.n]
+        note = f" ({row.note})" if row.note else ""
+        cells += (
+            [row.before, row.after, row.delta, row.interval, _short(row.counts), row.reading + note]
+            if compared
+            else [row.after]
+        )
+        body.append(cells)
+    return Table(title, head, body, [row.tone for row in rows])
 
 
-def _queries(rows: Sequence[QueryLine]) -> tuple[list[str], list[list[str]]]:
+def _short(counts: str) -> str:
+    """`24 worse, 10 better` -> `24/10`."""
+    worse, found, better = counts.partition(" worse, ")
+    return f"{worse}/{better.removesuffix(' better')}" if found else "–"
+
+
+def _queries(title: str, rows: Sequence[QueryLine]) -> Table:
     body = [
         [
-            row.id,
-            escape.cap(row.query, 60),
-            row.move,
-            row.cause,
-            ", ".join(row.by[:2]),
+            escape.cap(row.id, NAME),
+            escape.cap(row.query, QUERY),
+            escape.cap(row.item, NAME),
+            row.move or "–",
+            f"{row.cause or '–'}{f' {row.link} {escape.cap(row.by[0], NAME)}' if row.by else ''}",
         ]
         for row in rows
     ]
-    return ["query", "text", "rank", "cause", "by"], body
+    return Table(title, ["query", "text", "should find", "rank", "why"], body)
 
 
-def _tables(view: ReportView) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+def _tables(view: ReportView) -> Iterator[Table]:
     if view.measures:
-        yield "", *_measures(view.measures, sliced=False)
+        yield _measures("", view.measures, sliced=False, compared=view.compared)
     if view.lost:
-        yield "Lost or worse", *_queries(view.lost)
+        yield _queries(_title("Lost or worse", view.lost_total, len(view.lost)), view.lost)
     if view.gained:
-        yield "Gained or better", *_queries(view.gained)
-    if view.gates:
-        yield "Gates", ["result", "gate"], [[gate.name, gate.text] for gate in view.gates]
+        gained = view.gained[:MOST_GAINED]
+        yield _queries(_title("Gained or better", view.gained_total, len(gained)), gained)
     if view.slices:
-        yield "Slices", *_measures(view.slices, sliced=True)
+        yield _measures(f"recall@{view.k} by slice", view.slices, sliced=True, compared=True)
+    if view.gates:
+        yield Table("Gates", ["result", "gate"], [[gate.name, gate.text] for gate in view.gates])
+
+
+def _title(words: str, total: int, shown: int) -> str:
+    return f"{words}: {numbers.queries(total)}" + (f", the first {shown}" if shown < total else "")
 
 
 def _tail(view: ReportView) -> Iterator[str]:
     if view.blast:
-        yield view.blast
+        yield f"{view.blast} {view.causes}".strip()
     if view.missed:
-        yield view.missed
-    for slice_ in view.small_slices:
-        yield f"{slice_.name}: {slice_.text}"
-    for change in view.changes:
-        yield f"Changed: {change.name}: {change.text}"
+        found = numbers.plural(len(view.missed), "query finds", "queries find")
+        yield f"{found} nothing relevant on either side: {numbers.listed(list(view.missed), 8)}."
+    yield from _small(view)
     for stage in view.latency:
-        yield f"Latency, {stage.name}: {stage.text}"
+        before = (
+            f"{stage.before_p50} → " if stage.before_p50 else "",
+            f"{stage.before_p95} → " if stage.before_p95 else "",
+        )
+        yield f"Latency, {stage.stage}: p50 {before[0]}{stage.p50}, p95 {before[1]}{stage.p95} ({stage.n} timed)."
     yield view.acl
     if view.no_answer:
         yield view.no_answer
@@ -79,39 +131,63 @@ def _tail(view: ReportView) -> Iterator[str]:
         yield f"Note: {warning}"
     if view.power:
         yield view.power
-    yield view.footer
+    yield f"{view.footer} · verdict {view.verdict}, exit code {view.exit_code}"
+
+
+def _small(view: ReportView) -> Iterator[str]:
+    """Slices too small for a percentage on one line: those with changes by name, the others counted."""
+    moved = [row for row in view.small_slices if row.worse or row.better]
+    if not view.small_slices:
+        return
+    told = [f"{row.name} {row.worse} worse, {row.better} better of {row.n}" for row in moved[:MOST_SMALL]]
+    left = len(view.small_slices) - len(told)
+    rest = f"{left} more" if left and told else f"{left} unchanged" if left else ""
+    yield f"Slices of fewer than 20 queries: {'; '.join([*told, rest] if rest else told)}."
 
 
 def plain(view: ReportView) -> Iterator[str]:
     """The report line by line, columns aligned, without any control character from outside."""
     yield escape.log_line(f"{view.title}. {view.sentence}")
-    if view.overridden:
-        yield escape.log_line(view.overridden)
-    yield escape.log_line(view.baseline)
-    for caveat in view.caveats:
-        yield escape.log_line(f"Note: {caveat}")
-    for title, head, body in _tables(view):
+    yield from (_indented(line) for line in _head(view))
+    for table in _tables(view):
         yield ""
-        if title:
-            yield title
-        yield from _aligned(head, body)
+        if table.title:
+            yield escape.log_line(table.title)
+        yield from aligned(table)
     yield ""
     for line in _tail(view):
         yield escape.log_line(line)
 
 
-def _aligned(head: list[str], body: list[list[str]]) -> Iterator[str]:
-    rows = [[escape.log_line(cell) for cell in row] for row in [head, *body]]
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(head))]
+def _indented(line: str) -> str:
+    """A line made safe, its own indentation kept."""
+    bare = line.lstrip(" ")
+    return " " * (len(line) - len(bare)) + escape.log_line(bare)
+
+
+def aligned(table: Table) -> Iterator[str]:
+    """The rows of a table with their columns in line, indented."""
+    rows = [[escape.log_line(cell) for cell in row] for row in [table.head, *table.body]]
+    widths = [max(_width(row[i]) for row in rows) for i in range(len(table.head))]
     for row in rows:
-        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        yield "  ".join(cells).rstrip()
+        cells = [
+            _padded(cell, width, right=name in NUMERIC)
+            for cell, width, name in zip(row, widths, table.head, strict=True)
+        ]
+        yield ("  " + "  ".join(cells)).rstrip()
+
+
+def _padded(cell: str, width: int, *, right: bool) -> str:
+    blanks = " " * (width - _width(cell))
+    return blanks + cell if right else cell + blanks
 
 
 def _width(text: str) -> int:
     """Columns on a terminal: wide East Asian characters take two."""
     import unicodedata
 
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
         for char in text
@@ -119,25 +195,32 @@ def _width(text: str) -> int:
 
 
 def _rich(view: ReportView, out: TextIO) -> None:
+    from rich import box
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
     console = Console(file=out)
-    title = Text(view.title, style=STYLES[view.alert])
-    console.print(title, Text(escape.visible(view.sentence)))
-    if view.overridden:
-        console.print(Text(escape.visible(view.overridden)))
-    console.print(Text(escape.visible(view.baseline), style="dim"))
-    for caveat in view.caveats:
-        console.print(Text(f"Note: {escape.visible(caveat)}", style="yellow"))
-    for name, head, body in _tables(view):
-        table = Table(title=name or None, title_justify="left", title_style="bold", header_style="dim")
-        for column in head:
-            numeric = column in ("n", "base", "PR", "score", "Δ")
-            table.add_column(column, justify="right" if numeric else "left")
-        for row in body:
-            table.add_row(*(Text(escape.visible(cell)) for cell in row))
-        console.print(table)
+    console.print(Text(f"{view.title}.", style=STYLES[view.alert]), Text(escape.visible(view.sentence)))
+    for line in _head(view):
+        console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
+    for table in _tables(view):
+        shown = RichTable(
+            title=escape.visible(table.title) or None,
+            title_justify="left",
+            title_style="bold",
+            header_style="dim",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+        )
+        for column in table.head:
+            shown.add_column(
+                column, justify="right" if column in NUMERIC else "left", no_wrap=column in NUMERIC
+            )
+        for place, row in enumerate(table.body):
+            tone = TONES.get(table.tones[place], "") if table.tones else ""
+            cells = [Text(escape.visible(cell)) for cell in row[:-1]]
+            shown.add_row(*cells, Text(escape.visible(row[-1]), style=tone))
+        console.print(shown)
     for line in _tail(view):
         console.print(Text(escape.visible(line)))

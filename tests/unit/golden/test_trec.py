@@ -63,8 +63,7 @@ def test_topics_join_their_judgments(join, topics: str, lines: tuple[int, int]) 
 def test_topics_nobody_judged_are_left_out_and_named(join) -> None:
     golden = join("1\ta\n2\tb\n3\tc\n4\td\n")
     assert [query.id for query in golden.queries] == ["1", "2"]
-    (notice,) = golden.notices
-    assert notice.code == "golden.unjudged-topics"
+    notice = next(notice for notice in golden.notices if notice.code == "golden.unjudged-topics")
     assert '2 topics have no judgments and are left out: "3", "4".' in notice.text
 
 
@@ -83,7 +82,7 @@ def test_ids_that_never_meet_name_a_near_miss(join) -> None:
 
 
 def test_a_repeated_text_is_noted_and_a_repeated_id_refused(join) -> None:
-    assert [notice.code for notice in join("1\ta\n2\ta\n").notices] == ["golden.repeated-queries"]
+    assert "golden.repeated-queries" in [notice.code for notice in join("1\ta\n2\ta\n").notices]
     with pytest.raises(GoldenError) as caught:
         join("1\ta\n2\tb\n1\tc\n")
     assert caught.value.code == "golden.duplicate-id"

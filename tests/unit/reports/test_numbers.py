@@ -1,88 +1,103 @@
-"""Numbers as people read them."""
-
 from __future__ import annotations
 
-import math
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rageval_action.reports import numbers
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0.000"), (1.0, "1.000"), (0.12345, "0.123"), (0.9996, "1.000"), (None, "not defined")],
-)
-def test_score(value: float | None, text: str) -> None:
-    assert numbers.score(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
+    ("low", "high", "digits"),
     [
-        (0.0, "0"),
-        (1e-9, "0"),
-        (-1e-9, "0"),
-        (2e-9, "+<0.001"),
-        (-2e-9, "−<0.001"),
-        (0.000499, "+<0.001"),
-        (0.0005, "+0.001"),
-        (-0.03, "−0.030"),
-        (1.0, "+1.000"),
-        (-1.0, "−1.000"),
+        (-0.112, -0.003, 3),
+        (-0.31, -0.03, 2),
+        (-0.0082, 0.0, 4),
+        (0.0, 0.0, 3),
+        (-1.0, 1.0, 2),
+        (-0.0001, 0.0001, 4),
     ],
 )
-def test_delta(value: float, text: str) -> None:
-    assert numbers.delta(value) == text
-
-
-def test_interval() -> None:
-    assert numbers.interval(-0.06, 0.01) == "[−0.060, +0.010]"
-    assert numbers.interval(0.0, 0.0) == "[0, 0]"
-
-
-def test_points_and_share() -> None:
-    assert numbers.points(-0.0234) == "2.3 points"
-    assert numbers.points(1.0) == "100.0 points"
-    assert (numbers.share(0.0), numbers.share(0.505), numbers.share(1.0)) == ("0 %", "50 %", "100 %")
+def test_an_interval_says_how_many_digits_are_worth_showing(low, high, digits):
+    assert numbers.decimals(low, high) == digits
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.04, "0.0 ms"), (3.14, "3.1 ms"), (99.94, "99.9 ms"), (100.0, "100 ms"), (1234.5, "1234 ms")],
-)
-def test_milliseconds(value: float, text: str) -> None:
-    assert numbers.milliseconds(value) == text
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
+    ("value", "digits", "shown"),
     [
-        (-5.0, "less than a minute"),
-        (0.0, "less than a minute"),
-        (59.9, "less than a minute"),
-        (60.0, "1 minute"),
-        (119.0, "1 minute"),
-        (120.0, "2 minutes"),
-        (3600.0, "1 hour"),
-        (86399.0, "23 hours"),
-        (86400.0, "1 day"),
-        (864000.0, "10 days"),
+        (0.0, 3, "0"),
+        (1e-12, 3, "0"),
+        (0.0004, 3, "+<0.001"),
+        (-0.0004, 3, "−<0.001"),
+        (-0.0005, 3, "−0.001"),
+        (0.05, 2, "+0.05"),
+        (-0.004, 2, "−<0.01"),
     ],
 )
-def test_age(seconds: float, text: str) -> None:
-    assert numbers.age(seconds) == text
+def test_a_difference_never_rounds_to_nothing_in_silence(value, digits, shown):
+    assert numbers.delta(value, digits) == shown
 
 
-def test_plural() -> None:
-    assert [numbers.plural(count, "hit") for count in (0, 1, 2, 1234)] == [
-        "0 hits",
-        "1 hit",
-        "2 hits",
-        "1,234 hits",
-    ]
-    assert [numbers.plural(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]
+def test_an_undefined_score_is_a_word():
+    assert numbers.score(None) == "not defined"
+    assert numbers.score(0.69531) == "0.695"
+    assert numbers.score(0.69531, 2) == "0.70"
 
 
-def test_no_rounding_turns_a_difference_into_none() -> None:
-    assert all(numbers.delta(math.copysign(10.0**-power, -1)) != "0" for power in range(1, 9))
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.058, "5.8 points"), (-0.02, "2.0 points"), (0.0003, "less than 0.1 points"), (0.0, "0.0 points")],
+)
+def test_points(value, shown):
+    assert numbers.points(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(7, "7"), (99, "99"), (101, "110"), (2_431, "2,500"), (12_000, "12,000")]
+)
+def test_a_size_is_told_with_two_digits_and_never_too_small(count, shown):
+    assert numbers.about(count) == shown
+
+
+@given(st.integers(1, 10**9))
+def test_about_is_at_least_the_count_and_at_most_ten_percent_more(count):
+    told = int(numbers.about(count).replace(",", ""))
+    assert count <= told <= count * 1.1 + 1
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0 %"), (0.001, "under 1 %"), (0.25, "25 %"), (0.999, "over 99 %"), (1.0, "100 %")],
+)
+def test_a_share_is_all_or_nothing_only_when_it_is(value, shown):
+    assert numbers.share(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.521, "0.52 ms"), (9.96, "10.0 ms"), (99.94, "99.9 ms"), (1234.4, "1,234 ms")]
+)
+def test_milliseconds(value, shown):
+    assert numbers.milliseconds(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (3, "less than a minute"),
+        (60, "1 minute"),
+        (7199, "1 hour"),
+        (7200, "2 hours"),
+        (3 * 86400 + 5, "3 days"),
+    ],
+)
+def test_ages(seconds, shown):
+    assert numbers.age(seconds) == shown
+
+
+def test_lists_and_plurals():
+    assert numbers.listed(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert numbers.listed(["a", "b"], 2) == "a, b"
+    assert numbers.queries(1) == "1 query"
+    assert numbers.queries(2_000) == "2,000 queries"
+    assert numbers.ratio(3.0, 2.0) == "1.5 times"
+    assert numbers.ratio(3.0, 0.0) == ""

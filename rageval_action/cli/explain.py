@@ -1,0 +1,83 @@
+"""`rageval explain`: one query under the microscope."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from rageval_action.cli.output import errors_as_json, write_json
+
+
+@click.command()
+@click.argument("query")
+@click.argument("record")
+@click.option("--baseline", default="", metavar="RECORD", help="Record to compare with.")
+@click.option(
+    "--snapshot", default="", metavar="DIR", help="Snapshot of RECORD: shows texts and shared words."
+)
+@click.option("--show", default=0, metavar="N", help="Lines of each ranking. Default: k and five more.")
+@click.option(
+    "--json", "json_target", default="", metavar="FILE", help="Write it as JSON; - is standard output."
+)
+def explain(query: str, record: str, baseline: str, snapshot: str, show: int, json_target: str) -> None:
+    """Explain what happened to QUERY (an id, or words of its text) in RECORD.
+
+    Both rankings, where everything that should be found stands, what ranks above it and by how much, the best chunk
+    of the right document, and what such a loss calls for.
+    """
+    from rageval_action.cli.report import chunk_texts
+    from rageval_action.core.explanation import explain as explained
+    from rageval_action.core.linking import unit_of
+    from rageval_action.core.microscope import sights
+    from rageval_action.records import read_record
+    from rageval_action.reports.explain import lines
+
+    with errors_as_json(json_target):
+        candidate = read_record(record)
+        before = read_record(baseline) if baseline else None
+        row = _one(candidate, query, record)
+        sight = next(sight for sight in sights(candidate, before) if sight.row.query_id == row.query_id)
+        change = _change(before, candidate, row.query_id) if before else None
+        unit = unit_of(row.judgments, candidate.record.golden.unit)
+        told = explained(sight, change, candidate.record.k, unit, chunk_texts(snapshot), show)
+        if json_target:
+            write_json(json_target, told)
+        if json_target != "-":
+            sys.stdout.writelines(line + "\n" for line in lines(told))
+
+
+def _one(run: Any, query: str, where: str) -> Any:
+    """The row that is meant.
+
+    Raises:
+        ConfigError: `explain.unknown-query`, `explain.several-queries`.
+    """
+    from rageval_action.core.explanation import find
+    from rageval_action.errors import ConfigError
+
+    found = find(run.queries, query)
+    if not found:
+        near = _near(query, [row.query_id for row in run.queries])
+        hint = f"Did you mean {near}?" if near else "Give an id, or words of its text."
+        raise ConfigError("explain.unknown-query", f'no query is "{query}".', hint=hint, where=where)
+    if len(found) > 1:
+        ids = ", ".join(row.query_id for row in found[:10])
+        text = f'{len(found)} queries hold "{query}": {ids}.'
+        raise ConfigError("explain.several-queries", text, hint="Give the id of one.", where=where)
+    return found[0]
+
+
+def _near(query: str, ids: list[str]) -> str:
+    import difflib
+
+    return ", ".join(difflib.get_close_matches(query, ids, n=3))
+
+
+def _change(before: Any, candidate: Any, query_id: str) -> Any:
+    from rageval_action.core.comparison import compare
+    from rageval_action.core.measures import parse_measures
+
+    measures = parse_measures([f"recall@{candidate.record.k}"])
+    return next((one for one in compare(before, candidate, measures).queries if one.id == query_id), None)

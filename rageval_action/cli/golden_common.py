@@ -1,0 +1,106 @@
+"""What the golden commands share: options of reading, the chunks of a snapshot, and how notices are shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from rageval_action.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from rageval_action.core.types import Chunk, Notice
+    from rageval_action.golden.interface import ReadOptions
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+def reading_options(function: F) -> F:
+    """Add the options that declare what a foreign file does not say itself."""
+    for option in reversed(
+        (
+            click.option("--format", "format_", default="auto", help="Format; default: told by the content."),
+            click.option(
+                "--map", "mapped", default="", metavar="OURS=THEIRS,…", help="Fields, for example query=soru."
+            ),
+            click.option(
+                "--list-separator",
+                "separator",
+                default="",
+                metavar="TEXT",
+                help="Between ids in a cell, or none.",
+            ),
+            click.option(
+                "--id-template", default="", metavar="TEXT", help='Joins ids of several parts: "{0}-{1}".'
+            ),
+            click.option(
+                "--grade-map", default="", metavar="OLD=NEW,…", help="Grades that run otherwise: 1=4,2=3."
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def read_options(
+    mapped: str, separator: str, id_template: str, grade_map: str, corpus: tuple[Chunk, ...]
+) -> ReadOptions:
+    """The options of `reading_options` as a value."""
+    from rageval_action.golden.fields import parse_map
+    from rageval_action.golden.interface import ReadOptions
+
+    return ReadOptions(
+        fields=parse_map(mapped),
+        separator=separator.replace("\\n", "\n").replace("\\t", "\t"),
+        id_template=id_template,
+        grades=parse_grades(grade_map),
+        corpus=corpus,
+    )
+
+
+def parse_grades(text: str) -> dict[int, int]:
+    """`1=4,2=3` as old -> new.
+
+    Raises:
+        ConfigError: `config.bad-grade-map`.
+    """
+    try:
+        pairs = [piece.split("=") for piece in text.split(",") if piece.strip()]
+        return {int(old): int(new) for old, new in pairs}
+    except ValueError as fault:
+        raise ConfigError(
+            "config.bad-grade-map", f'"{text}" is not OLD=NEW,… with whole numbers.', where="--grade-map"
+        ) from fault
+
+
+def chunks_of(snapshot: str) -> tuple[Chunk, ...]:
+    """The chunks of a snapshot; none for an empty location."""
+    if not snapshot:
+        return ()
+    from rageval_action.snapshots.interface import open_snapshot
+
+    return open_snapshot(snapshot).chunks
+
+
+def tell(notices: Iterable[Notice]) -> None:
+    """Show notices, one a line."""
+    for notice in notices:
+        place = f"{notice.where}: " if notice.where else ""
+        click.echo(f"  {place}{notice.text}")
+
+
+def refuse_existing(out: str, *, force: bool = False) -> Path:
+    """`out` as a path that may be written.
+
+    Raises:
+        ConfigError: `output.exists`.
+    """
+    path = Path(out)
+    if path.exists() and not force:
+        raise ConfigError(
+            "output.exists", "this file is there already.", hint="Name another, or say --force.", where=out
+        )
+    return path

@@ -1,0 +1,84 @@
+"""`rageval golden import`: any golden set that can be read, as canonical JSON Lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing, tell
+
+if TYPE_CHECKING:
+    from rageval_action.core.types import Chunk, GoldenSet
+
+
+@click.command("import")
+@click.argument("location", metavar="FILE")
+@click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines to write.")
+@click.option(
+    "--snapshot", default="", metavar="DIR", help="Index to look ids, texts, spans and pages up in."
+)
+@click.option("--force", is_flag=True, help="Overwrite --out.")
+@reading_options
+def import_(
+    location: str,
+    out: str,
+    snapshot: str,
+    *,
+    force: bool,
+    format_: str,
+    mapped: str,
+    separator: str,
+    id_template: str,
+    grade_map: str,
+) -> None:
+    """Read a golden set in whatever shape it is and write it in the canonical form.
+
+    FILE is a path, a BEIR folder, or queries=FILE,qrels=FILE (and corpus=FILE).
+    """
+    from rageval_action.golden.formats import read_golden
+    from rageval_action.golden.store import encode_row, row_of, write_lines
+
+    target = refuse_existing(out, force=force)
+    chunks = chunks_of(snapshot)
+    options = read_options(mapped, separator, id_template, grade_map, chunks)
+    golden = read_golden(location, format=format_, options=options)
+    write_lines(target, (encode_row(row_of(query)) for query in golden.queries))
+    click.echo(f"{len(golden.queries)} queries from {golden.path} ({golden.format}) to {out}.")
+    click.echo(f"  {counts(golden)}")
+    tell(golden.notices)
+    if chunks:
+        tell_overlap(golden, chunks)
+
+
+def counts(golden: GoldenSet) -> str:
+    """How many queries have which kind of judgment."""
+    queries = golden.queries
+    kinds = {
+        "judged by ids": sum(bool(query.relevant) for query in queries),
+        "by alternatives": sum(bool(query.any_of) for query in queries),
+        "by evidence": sum(bool(query.evidence) for query in queries),
+        "unanswerable": sum(not query.answerable for query in queries),
+    }
+    judgments = sum(len(query.relevant) + len(query.any_of) + len(query.evidence) for query in queries)
+    return (
+        ", ".join(f"{count} {name}" for name, count in kinds.items() if count) + f"; {judgments} judgments."
+    )
+
+
+def tell_overlap(golden: GoldenSet, chunks: tuple[Chunk, ...]) -> None:
+    """How many of the judged ids the snapshot has, as chunks and as documents, and what else linking notices."""
+    from rageval_action.core.linking import link
+    from rageval_action.errors import GoldenError
+
+    wanted = {name for query in golden.queries for name in (*query.relevant, *sum(query.any_of, ()))}
+    if wanted:
+        as_chunks = len(wanted & {chunk.id for chunk in chunks})
+        as_documents = len(wanted & {chunk.doc for chunk in chunks})
+        click.echo(
+            f"  of {len(wanted)} judged ids, {as_chunks} are chunks and {as_documents} documents there."
+        )
+    try:
+        tell(link(golden, chunks, "auto").notices)
+    except GoldenError as error:
+        click.echo(f"  {error}")

@@ -1,0 +1,71 @@
+"""`rageval golden merge`: two annotators, one set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_action.cli.golden_common import refuse_existing
+
+if TYPE_CHECKING:
+    from rageval_action.golden.agreement import Agreement
+    from rageval_action.golden.merging import OnConflict
+
+SHOWN = 20
+"""Conflicts spelled out; `--json` has them all."""
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@click.option(
+    "--out", default="", metavar="FILE", help="The resolved set; without it only agreement is shown."
+)
+@click.option(
+    "--on-conflict",
+    default="pending",
+    show_default=True,
+    type=click.Choice(["pending", "a", "b", "strict"]),
+    help="What becomes of rows seen differently: they wait, one decides, or only what both say stays.",
+)
+@click.option(
+    "--json", "json_target", default="", metavar="FILE", help="The outcome as JSON; - is standard output."
+)
+@click.option("--force", is_flag=True, help="Overwrite --out.")
+def merge(a: str, b: str, out: str, on_conflict: OnConflict, json_target: str, *, force: bool) -> None:
+    """Compare two reviewed copies of a golden set, show agreement and conflicts, and join them."""
+    from rageval_action.cli.output import errors_as_json, write_json
+    from rageval_action.golden.merging import merge as join
+    from rageval_action.golden.store import RowFile, encode_row, write_lines
+
+    with errors_as_json(json_target):
+        merged = join(RowFile.open(Path(a)), RowFile.open(Path(b)), on_conflict)
+        if out:
+            write_lines(refuse_existing(out, force=force), [encode_row(row) for row in merged.rows])
+        if json_target:
+            write_json(json_target, merged)
+    if json_target == "-":
+        return
+    _tell("accept or reject", merged.decisions)
+    _tell("grades", merged.grades)
+    click.echo(
+        f"{len(merged.conflicts)} conflicts; {len(merged.only_a)} rows only in A, {len(merged.only_b)} only in B."
+    )
+    for conflict in merged.conflicts[:SHOWN]:
+        click.echo(f"  {conflict.id} {conflict.what}: A {conflict.a!r}, B {conflict.b!r}")
+    if len(merged.conflicts) > SHOWN:
+        click.echo(f"  … and {len(merged.conflicts) - SHOWN} more (--json)")
+    if out:
+        click.echo(f"{len(merged.rows)} rows to {out}.")
+
+
+def _tell(name: str, found: Agreement) -> None:
+    if not found.n:
+        click.echo(f"{name}: nothing that both judged.")
+        return
+    click.echo(
+        f"{name}: {found.observed:.0%} the same over {found.n}; Cohen's kappa {found.kappa:.2f}, "
+        f"Krippendorff's alpha ({found.level}) {found.alpha:.2f}."
+    )

@@ -1,0 +1,62 @@
+"""`rageval golden review`: accept, edit or reject rows, on a page or on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_action.cli.golden_common import chunks_of
+
+if TYPE_CHECKING:
+    from rageval_action.golden.review.session import Session
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--snapshot", default="", metavar="DIR", help="Index whose passages are shown beside the questions."
+)
+@click.option("--by", "reviewer", default="", metavar="NAME", help="Put into the rows you decide.")
+@click.option("--port", default=0, help="Of the page; default: any free one.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
+@click.option("--terminal", is_flag=True, help="Review here instead of on a page.")
+def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bool, terminal: bool) -> None:
+    """Review a canonical golden set by keyboard, question beside passage.
+
+    The page is served to this machine only, behind a token. Every decision is written to FILE at once, one line a
+    row, so that it can be reviewed as a diff.
+    """
+    from rageval_action.golden.review.session import Session
+
+    session = Session(Path(file), chunks_of(snapshot), reviewer)
+    if terminal:
+        from rageval_action.golden.review import terminal as text
+
+        text.review(
+            session, key=click.getchar, line=lambda prompt: click.prompt(prompt, default=""), show=click.echo
+        )
+        return
+    _serve(session, port, no_browser=no_browser)
+
+
+def _serve(session: Session, port: int, *, no_browser: bool) -> None:
+    import webbrowser
+
+    from rageval_action.golden.review.server import ReviewServer
+
+    server = ReviewServer(session, port)
+    click.echo(f"Review {session.path} at {server.url}")
+    click.echo("Ctrl-C ends it; every decision is in the file already.")
+    if not no_browser:
+        webbrowser.open(server.url)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        counts = session.counts()
+        click.echo(
+            f"\n{counts['accepted']} accepted, {counts['rejected']} rejected, {counts['pending']} pending."
+        )
+    finally:
+        server.server_close()

@@ -1,0 +1,107 @@
+"""`rageval report`: a record, and what it is compared with, as one HTML file."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_action.cli.common import configure, write_text
+
+
+@click.command()
+@click.argument("record")
+@click.option(
+    "--baseline", default="", metavar="RECORD", help="Record to compare with: both rankings are shown."
+)
+@click.option(
+    "--comparison", default="", metavar="FILE", help="comparison.json to show instead of comparing again."
+)
+@click.option(
+    "--snapshot", default="", metavar="DIR", help="Snapshot of the record, for the texts of what was found."
+)
+@click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
+@click.option("--out", required=True, metavar="FILE", help="The HTML file to write; - is standard output.")
+def report(record: str, baseline: str, comparison: str, snapshot: str, config: str, out: str) -> None:
+    """Write the HTML report of RECORD (a folder or zip made by `rageval evaluate --out`).
+
+    The file holds everything it needs and asks for nothing from anywhere, so it can be kept with the record.
+    """
+    from rageval_action.records import read_record
+    from rageval_action.reports.html import html
+    from rageval_action.reports.page import page
+
+    candidate = read_record(record)
+    before = read_record(baseline) if baseline else None
+    beside = Path(record) / "comparison.json"
+    if not comparison and not baseline and beside.is_file():
+        comparison = str(beside)
+    told = read_comparison(comparison) if comparison else _judged(candidate, before, config)
+    made = page(told, candidate, before, texts=unit_texts(snapshot, candidate), source=_source(candidate))
+    write_text(out, html(made))
+
+
+def _judged(candidate: Any, before: Any, config: str) -> Any:
+    from rageval_action import pipeline
+    from rageval_action.core.verdict import NoBaseline
+
+    against = pipeline.Baseline(record=before) if before else NoBaseline("none was given")
+    today = datetime.datetime.now(datetime.UTC).date()
+    return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
+
+
+def read_comparison(path: str) -> Any:
+    """A comparison document from a file, checked.
+
+    Raises:
+        ConfigError: `report.comparison` when there is none, or it is not one.
+    """
+    import msgspec
+
+    from rageval_action.core.document import ComparisonDocument
+    from rageval_action.errors import ConfigError
+
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=ComparisonDocument)
+    except OSError as error:
+        raise ConfigError("report.comparison", f"cannot be read: {error.strerror}.", where=path) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        hint = (
+            "Give the comparison.json that `rageval evaluate --baseline` or `rageval compare --json` wrote."
+        )
+        raise ConfigError(
+            "report.comparison", f"not a comparison: {error}.", hint=hint, where=path
+        ) from error
+
+
+def chunk_texts(snapshot: str) -> dict[str, str]:
+    """Chunk id -> text; empty without a snapshot."""
+    if not snapshot:
+        return {}
+    from rageval_action.snapshots.interface import open_snapshot
+
+    return {chunk.id: chunk.text for chunk in open_snapshot(snapshot).chunks}
+
+
+def unit_texts(snapshot: str, run: Any) -> dict[str, str]:
+    """What is ranked -> its text: a chunk's own, for a document that of the first of its chunks that was found."""
+    texts = chunk_texts(snapshot)
+    if not texts or run.record.golden.unit != "document":
+        return texts
+    found: dict[str, str] = {}
+    for row in run.queries:
+        for hit in row.results:
+            if hit.doc not in found and hit.id in texts:
+                found[hit.doc] = texts[hit.id]
+    return found
+
+
+def _source(run: Any) -> str:
+    """Address of the golden set's lines on the code host; empty outside a workflow."""
+    from rageval_action.core.escape import blob_url
+
+    server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    return blob_url(server, repository, run.record.git.sha, run.record.golden.path, 1).removesuffix("1")

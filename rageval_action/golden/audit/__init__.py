@@ -1,0 +1,1 @@
+"""What `golden check` looks for: each module returns findings, `report.audit` puts them in order."""

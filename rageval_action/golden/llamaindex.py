@@ -1,0 +1,62 @@
+"""LlamaIndex's `EmbeddingQAFinetuneDataset`: one object `{queries, corpus, relevant_docs}`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from rageval_action.core.types import GoldenSet, Notice
+from rageval_action.errors import GoldenError
+from rageval_action.golden.builder import Builder, Row
+from rageval_action.golden.files import joint_sha256, require
+from rageval_action.golden.problems import some
+from rageval_action.golden.table import not_json
+
+if TYPE_CHECKING:
+    from rageval_action.golden.interface import Parts, ReadOptions
+
+
+class _Set(Struct):
+    queries: dict[str, str]
+    relevant_docs: dict[str, list[str]]
+    corpus: dict[str, msgspec.Raw] = {}
+
+
+def read(parts: Parts, options: ReadOptions) -> GoldenSet:
+    """Read the object. Its corpus is only used to say which judged ids it does not hold.
+
+    Raises:
+        GoldenError: with every problem; rows have no lines here, so the file is named.
+    """
+    del options
+    (part,) = require(parts, "rows")
+    try:
+        table = msgspec.json.decode(part.data, type=_Set)
+    except msgspec.MsgspecError as fault:
+        raise GoldenError("golden.bad-json", not_json(fault), where=part.path) from fault
+    builder = Builder(part.path, repeats="note")
+    unjudged = [name for name in table.queries if name not in table.relevant_docs]
+    for row, (name, text) in enumerate(table.queries.items(), start=1):
+        if name in table.relevant_docs:
+            builder.add(Row(id=name, text=text, relevant=list(table.relevant_docs[name])), row)
+    for name in table.relevant_docs:
+        if name not in table.queries:
+            builder.problems.add("golden.no-topic", part.path, f'"{name}" has judgments but no query.')
+    queries, notices = builder.finish()
+    more: list[Notice] = []
+    if unjudged:
+        text = f"{len(unjudged)} queries have no judgments and are left out: {some(unjudged)}."
+        more.append(Notice(code="golden.unjudged-topics", text=text, where=part.path))
+    lost = sorted({doc for docs in table.relevant_docs.values() for doc in docs} - set(table.corpus))
+    if table.corpus and lost:
+        text = f"{len(lost)} judged documents are not in the set's own corpus: {some(lost)}."
+        more.append(Notice(code="golden.dangling-ids", text=text, where=part.path))
+    return GoldenSet(
+        queries=queries,
+        format="llamaindex",
+        path=part.path,
+        sha256=joint_sha256(parts),
+        notices=(*notices, *more),
+    )

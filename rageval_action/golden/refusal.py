@@ -1,0 +1,99 @@
+"""Refusals of golden files that cannot be measured: each names the field at fault and the way out."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rageval_action.errors import GoldenError
+from rageval_action.golden.fields import FILE_NAMES, NO_WAY, normalise
+
+if TYPE_CHECKING:
+    from rageval_action.golden.table import Line
+
+_CITATION = re.compile(r"\[[^\[\]\n]+\.[A-Za-z]{2,5}(?:#page=\d+)?\]")
+_LOOKED_AT = 50
+
+
+def no_query(names: list[str], path: str, lines: list[Line]) -> GoldenError:
+    """No field is known to hold the query."""
+    likely = next((name for name in names if _is_text(name, lines)), "FIELD")
+    return GoldenError(
+        "golden.no-query",
+        f"no field is known to hold the query; the file has: {', '.join(names)}.",
+        hint=f"Name it, and the field that says what should be found: --map query={likely},relevant=FIELD.",
+        where=path,
+    )
+
+
+def no_relevance(names: list[str], path: str, lines: list[Line], rivals: list[str]) -> GoldenError:
+    """No field is known to say what should be found, or several are and they may not mean the same."""
+    if rivals:
+        return GoldenError(
+            "golden.ambiguous-relevance",
+            f"several fields may say what should be found: {', '.join(rivals)}.",
+            hint=f"Choose one: --map relevant={rivals[0]}.",
+            where=path,
+        )
+    reason, hint = _reason(names, lines)
+    return GoldenError(
+        "golden.no-relevance",
+        f"no field says by id what should be found; the file has: {', '.join(names)}.{reason}",
+        hint=hint,
+        where=path,
+    )
+
+
+def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
+    """Why the likeliest field will not do, and what would."""
+    by_normal = {normalise(name): name for name in names}
+    for normal, why in NO_WAY.items():
+        if normal in by_normal:
+            return (
+                f" `{by_normal[normal]}` {why}.",
+                "Add a field that lists the ids of the documents or chunks.",
+            )
+    expected = [
+        name for normal, name in by_normal.items() if normal.startswith(("expect", "gold", "relevant"))
+    ]
+    for name in expected:
+        if any(isinstance(line.row.get(name), list) for line in lines):
+            return (
+                f" `{name}` may list ids, or beginnings of ids.",
+                (
+                    f"If they are ids: --map relevant={name}. If chunk ids begin with them: "
+                    f"--map relevant_prefix={name} --snapshot DIR."
+                ),
+            )
+    cited = next((name for name in names if _cites(name, lines)), "")
+    if cited:
+        return (
+            f" `{cited}` cites files in brackets, as [handbook.pdf#page=3], but that is part of an answer.",
+            "Copy the cited names into a field of their own and run again.",
+        )
+    files = [by_normal[normal] for normal in FILE_NAMES if normal in by_normal]
+    if files:
+        quote = next((name for name in names if normalise(name) in ("quote", "passage", "excerpt")), "")
+        also = (
+            f" Or by evidence, which survives re-chunking: --map doc={files[0]},quote={quote}."
+            if quote
+            else ""
+        )
+        return (
+            f" `{files[0]}` may name a document.",
+            f"If it does, measure by document: --map relevant={files[0]}.{also}",
+        )
+    if set(by_normal) <= {"id", "_id", "qid", "query_id", "query", "text", "question", "title"}:
+        return " These are queries only.", "Name their judgments too: --golden queries=FILE,qrels=FILE."
+    return "", "Add the ids of the documents that should be found, or name their field: --map relevant=FIELD."
+
+
+def _cites(name: str, lines: list[Line]) -> bool:
+    texts = (line.row.get(name) for line in lines[:_LOOKED_AT])
+    return any(isinstance(text, str) and _CITATION.search(text) for text in texts)
+
+
+def _is_text(name: str, lines: list[Line]) -> bool:
+    """True when the field holds sentences rather than ids."""
+    texts = [line.row.get(name) for line in lines[:_LOOKED_AT]]
+    return all(isinstance(text, str) for text in texts) and any(" " in str(text) for text in texts)

@@ -1,0 +1,1 @@
+"""Reviewing a golden set by hand: a page on localhost, or the terminal."""

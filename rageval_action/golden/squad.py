@@ -1,0 +1,65 @@
+"""SQuAD and its kin (DRCD, CMRC): questions nested in the paragraph that answers them.
+
+The paragraph is the evidence, but it names no chunk of the index; so the set can be measured only where a snapshot
+says which document holds each paragraph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from rageval_action.errors import GoldenError
+from rageval_action.golden.builder import Builder
+from rageval_action.golden.corpus import read_corpus
+from rageval_action.golden.files import require
+from rageval_action.golden.rows import IMPORT, from_lines
+from rageval_action.golden.table import Line, not_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rageval_action.core.types import GoldenSet
+    from rageval_action.golden.interface import Parts, ReadOptions
+
+
+def read(parts: Parts, options: ReadOptions) -> GoldenSet:
+    """One query a question; its paragraph is looked up in the corpus.
+
+    Raises:
+        GoldenError: `golden.needs-corpus` without a snapshot or corpus, `golden.bad-json`, or every problem.
+    """
+    (part,) = require(parts, "rows", optional=("corpus",))
+    if "corpus" in parts and not options.corpus:
+        options = msgspec.structs.replace(options, corpus=read_corpus(parts["corpus"]))
+    if not options.corpus:
+        raise GoldenError(
+            "golden.needs-corpus",
+            "questions are nested in the paragraphs that answer them (SQuAD), and `context` is a text, not an id.",
+            hint=f"Have the paragraphs found in a snapshot: {IMPORT}; or convert to rows of `query` and `relevant`.",
+            where=part.path,
+        )
+    try:
+        table = msgspec.json.decode(part.data)
+        lines = [Line(number, row) for number, row in enumerate(_rows(table), start=1)]
+    except (msgspec.MsgspecError, KeyError, TypeError, AttributeError) as fault:
+        text = (
+            not_json(fault)
+            if isinstance(fault, msgspec.MsgspecError)
+            else f"the nesting is not SQuAD's: {fault!r}."
+        )
+        raise GoldenError("golden.bad-json", text, where=part.path) from fault
+    return from_lines(lines, parts, options, "squad", Builder(part.path, repeats="note"))
+
+
+def _rows(table: Any) -> Iterator[dict[str, Any]]:
+    for article in table["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                row = {
+                    "id": question["id"],
+                    "question": question["question"],
+                    "contexts": [paragraph["context"]],
+                }
+                yield {**row, "is_impossible": question.get("is_impossible", False)}

@@ -1,0 +1,72 @@
+"""What a check run shows: a title, a summary, and remarks on lines of the golden set. Sending it is not done here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from rageval_action.core import escape
+from rageval_action.reports.links import Links
+from rageval_action.reports.parts import QueryLine
+from rageval_action.reports.render import markdown
+from rageval_action.reports.view import ReportView
+
+TITLE = 255
+"""Most characters of a title (GitHub's limit)."""
+
+MESSAGE = 2000
+CHECK_BYTES = 60_000
+"""Most bytes of the summary: GitHub counts 65,535 of them, and a caller may add a line."""
+
+
+class Remark(Struct, frozen=True, kw_only=True):
+    """A remark on a line of the golden set; plain text, `line` from 1. `level` is GitHub's word."""
+
+    path: str
+    line: int
+    level: Literal["notice", "warning", "failure"]
+    title: str
+    message: str
+
+
+class CheckText(Struct, frozen=True, kw_only=True):
+    """What a check run shows. `summary` is Markdown; `title` and the remarks are plain text."""
+
+    title: str
+    summary: str
+    remarks: tuple[Remark, ...]
+
+
+def check(view: ReportView, links: Links | None = None, *, most: int = 500) -> CheckText:
+    """The view as a check run.
+
+    Args:
+        view: made with as many queries as there should be remarks.
+        links: addresses for the summary.
+        most: remarks; the worst come first.
+    """
+    rows = [row for row in view.lost if row.line > 0 and view.golden_path][:most]
+    return CheckText(
+        title=escape.cap(escape.visible(f"{view.title}. {view.sentence}"), TITLE),
+        summary=markdown(view, links, limit=CHECK_BYTES),
+        remarks=tuple(_remark(row, view) for row in rows),
+    )
+
+
+def _remark(row: QueryLine, view: ReportView) -> Remark:
+    by = f" {row.link} {', '.join(row.by[:3])}" if row.by else ""
+    told = {
+        "lost": f"lost its last relevant result in the top {view.k}",
+        "worse": f"finds less in the top {view.k}",
+    }[row.change]
+    item = f"\n{row.item}: rank {row.move}" if row.item and row.move else ""
+    cause = f"\n{row.cause}{by}: {row.explanation}" if row.cause else ""
+    message = "\n".join(escape.visible(line) for line in f"{row.query}{item}{cause}".split("\n"))
+    return Remark(
+        path=view.golden_path,
+        line=row.line,
+        level="warning",
+        title=escape.cap(escape.visible(f"{row.id} {told}"), TITLE),
+        message=escape.cap(message, MESSAGE),
+    )

@@ -1,0 +1,128 @@
+"""An explanation on a terminal: both rankings beside each other, what was wanted, what came instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rageval_action.core import escape
+from rageval_action.core.explanation import Explanation, Passage, Place
+from rageval_action.reports import numbers
+from rageval_action.reports.lines import CIRCUMSTANCES
+from rageval_action.reports.terminal import Table, aligned
+
+SNIPPET = 200
+NAME = 36
+
+
+def lines(told: Explanation) -> Iterator[str]:
+    """The explanation line by line, without any control character from outside."""
+    for line in _lines(told):
+        bare = line.lstrip(" ")
+        yield " " * (len(line) - len(bare)) + escape.log_line(bare)
+    for table in _rankings(told):
+        yield ""
+        yield table.title
+        yield from aligned(table)
+
+
+def _lines(told: Explanation) -> Iterator[str]:
+    place = f", line {told.line} of the golden set" if told.line else ""
+    yield f"{told.query_id}{place}: {told.query or 'the text is not in the record'}"
+    if told.slices:
+        yield f"Slices: {', '.join(told.slices)}"
+    yield _verdict(told)
+    if told.error:
+        yield f"The retriever failed: {told.error}"
+    for wanted in told.wanted:
+        rank = f"{_rank(wanted.before)} → " if told.compared else ""
+        yield f"Should find {wanted.label} (grade {wanted.grade}): rank {rank}{_rank(wanted.after)}"
+        if wanted.best:
+            yield from _passage("  best chunk", wanted.best)
+    for rival in told.rivals:
+        rank = f"{_rank(rival.before)} → " if told.compared else ""
+        yield f"Above it: {rival.id}: rank {rank}{rival.after}"
+        yield from _passage("  chunk", rival.passage)
+    if told.margin is not None:
+        before = f"{told.margin_before:+.4f} → " if told.margin_before is not None else ""
+        yield f"Margin (best relevant less best other): {before}{told.margin:+.4f}".replace(
+            "-", numbers.MINUS
+        )
+    if told.advice:
+        yield f"What to try: {told.advice} Source: {told.source}."
+
+
+def _verdict(told: Explanation) -> str:
+    words = {
+        "lost": f"It lost its last relevant result in the top {told.k}",
+        "worse": f"It finds less in the top {told.k} than before",
+        "gained": f"It found its first relevant result in the top {told.k}",
+        "better": f"It finds more in the top {told.k} than before",
+        "missed": f"It finds nothing relevant in the top {told.k}, before or now",
+        "changed": "Its text is not the one the baseline answered",
+        "unanswerable": "Nothing should be found for it",
+        "same": f"It finds as much in the top {told.k} as before" if told.compared else f"Its top {told.k}",
+    }[told.change]
+    if not told.cause:
+        return f"{words}."
+    by = f" by {numbers.listed(list(told.by), 3)}" if told.by else ""
+    also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
+    more = f"; {', '.join(also)}" if also else ""
+    return f"{words}. Cause: {told.cause}{by} ({told.meaning}{more})."
+
+
+def _rank(rank: int) -> str:
+    return str(rank) if rank else "not ranked"
+
+
+def _passage(title: str, passage: Passage) -> Iterator[str]:
+    score = f", score {passage.score:.4f}" if passage.score is not None else ""
+    shared = (
+        f", holds {numbers.share(passage.overlap)} of the query's words"
+        if passage.overlap is not None
+        else ""
+    )
+    yield f"{title} {passage.id}: rank {passage.rank or 'none'} among chunks{score}{shared}"
+    if passage.text:
+        yield f"    {escape.cap(escape.visible(passage.text), SNIPPET)}"
+
+
+def _rankings(told: Explanation) -> Iterator[Table]:
+    if told.compared:
+        yield Table(
+            f"Base, first {len(told.before)}",
+            ["rank", "result", "score", ""],
+            _body(told.before, told.k, moved=False),
+        )
+    title = "This run" if told.compared else "Results"
+    yield Table(
+        f"{title}, first {len(told.after)}",
+        ["rank", "result", "score", ""],
+        _body(told.after, told.k, moved=told.compared),
+    )
+
+
+def _body(places: tuple[Place, ...], k: int, *, moved: bool) -> list[list[str]]:
+    return [
+        [
+            str(place.rank),
+            escape.cap(place.id, NAME),
+            f"{place.score:.4f}",
+            ", ".join(_marks(place, k, moved=moved)),
+        ]
+        for place in places
+    ]
+
+
+def _marks(place: Place, k: int, *, moved: bool) -> Iterator[str]:
+    if place.relevant:
+        yield "relevant"
+    if place.denied:
+        yield "may not be seen"
+    if moved:
+        step = place.before - place.rank
+        if not place.before:
+            yield "was not ranked"
+        elif step:
+            yield f"{'up' if step > 0 else 'down'} {abs(step)}"
+    if place.rank == k:
+        yield f"cut at k = {k}"

@@ -1,0 +1,167 @@
+"""The facts beside the scores: what changed, gates, latency, access, notes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rageval_action.core.clusters import ADVICE, Cluster
+from rageval_action.core.document import ComparisonDocument
+from rageval_action.core.record import Record
+from rageval_action.core.types import Notice
+from rageval_action.reports import numbers
+from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
+from rageval_action.reports.sentences import gate_text, label_effect
+
+WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
+"""What a reader wants to hear of, changed or not."""
+
+CAVEATS = (
+    "corpus.rechunked",
+    "corpus.replaced",
+    "several-factors",
+    "baseline.errors",
+    "baseline.passed-over",
+    "labels.stored",
+    "labels.moved",
+    "golden.removed",
+    "golden.reworded",
+    "golden.synthetic",
+    "corpus.small",
+    "policy.changed",
+    "policy.first",
+    "policy.recorded",
+    "override.refused",
+    "override.unknown",
+)
+"""Codes of notices without which a number is misread; they are never folded away. The order is that of reading."""
+
+REPEATED = 3
+"""Notices of one kind that are told one by one; more become one line."""
+
+STATES = {"cannot_measure": "cannot measure", "no_baseline": "no baseline"}
+
+
+def changed(document: ComparisonDocument) -> tuple[ChangeLine, ...]:
+    """Everything that is not as it was; a new policy is told among the caveats."""
+    return tuple(
+        ChangeLine(name=factor.name, before=factor.before or "none", after=factor.after or "none")
+        for factor in document.factors
+    )
+
+
+def unchanged(document: ComparisonDocument) -> tuple[str, ...]:
+    """What stayed the same, so that nobody has to ask."""
+    if document.baseline is None:
+        return ()
+    moved = {factor.name for factor in document.factors}
+    if "snapshot" in moved:
+        moved.add("corpus")
+    return tuple(name for name in WATCHED if name not in moved)
+
+
+def gates(document: ComparisonDocument) -> tuple[Fact, ...]:
+    """One line a gate, those that decide first."""
+    order = ("fail", "cannot_measure", "inconclusive", "no_baseline", "pass", "informs")
+    found = sorted(document.gates, key=lambda gate: order.index(gate.state))
+    return tuple(Fact(STATES.get(gate.state, gate.state), gate_text(gate, document)) for gate in found)
+
+
+def groups(found: Sequence[Cluster]) -> tuple[ClusterLine, ...]:
+    """Groups of losses with their advice."""
+    return tuple(
+        ClusterLine(
+            kind=group.kind,
+            name=group.name,
+            count=len(group.queries),
+            queries=group.queries,
+            advice=ADVICE[group.advice].text,
+            source=ADVICE[group.advice].source,
+        )
+        for group in found
+    )
+
+
+def latency(record: Record, before: Record | None) -> tuple[LatencyLine, ...]:
+    """Stage by stage, the total last."""
+    old = before.latency_ms if before else {}
+    stages = sorted(record.latency_ms, key=lambda stage: stage == "total")
+    return tuple(
+        LatencyLine(
+            stage=stage,
+            p50=numbers.milliseconds(record.latency_ms[stage].p50),
+            p95=numbers.milliseconds(record.latency_ms[stage].p95),
+            before_p50=numbers.milliseconds(old[stage].p50) if stage in old else "",
+            before_p95=numbers.milliseconds(old[stage].p95) if stage in old else "",
+            n=f"{record.latency_ms[stage].n:,}",
+        )
+        for stage in stages
+    )
+
+
+def no_answer(record: Record) -> str:
+    """How often something came back where nothing should; empty without such queries."""
+    track = record.no_answer
+    if not track.n:
+        return ""
+    count = numbers.plural(track.n, "unanswerable query", "unanswerable queries")
+    if track.false_retrieval_rate is None or track.threshold is None:
+        return f"{count}: not measured, {track.reason}."
+    rate = numbers.share(track.false_retrieval_rate)
+    return f"{count}: {rate} return something at or above the score {track.threshold:g}, where nothing should come."
+
+
+def acl(record: Record) -> str:
+    """Whether anything came back that the asker may not see."""
+    how = {"enforce": "filtered while searching, then audited", "audit": "judged as returned"}[
+        record.acl_mode
+    ]
+    if record.acl_violations:
+        return f"{numbers.plural(record.acl_violations, 'hit')} that the query may not see ({how})."
+    return f"No hit that a query may not see ({how})."
+
+
+def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What must be known before reading a number, and the rest, each once and the like of one kind together."""
+    every = tuple(dict.fromkeys((*document.warnings, *record.warnings)))
+    first = sorted(
+        (notice for notice in every if notice.code in CAVEATS), key=lambda notice: CAVEATS.index(notice.code)
+    )
+    rest = [notice for notice in every if notice.code not in CAVEATS]
+    waived = tuple(f"a waiver is in force: {gate.text}" for gate in document.gates if gate.waived)
+    labels = label_effect(document)
+    return (*waived, *([labels] if labels else []), *_told(first)), _told(rest)
+
+
+def _told(found: Sequence[Notice]) -> tuple[str, ...]:
+    often = Counter(notice.code for notice in found)
+    lines: dict[str, None] = {}
+    for notice in found:
+        if often[notice.code] <= REPEATED:
+            lines[f"{notice.where}: {notice.text}" if notice.where else notice.text] = None
+    for code, count in often.items():
+        if count > REPEATED:
+            lines[_together([notice for notice in found if notice.code == code], count)] = None
+    return tuple(lines)
+
+
+def _together(alike: Sequence[Notice], count: int) -> str:
+    """`10 notes like "golden.jsonl:36: … is not in the snapshot"; texts that repeat are named once."""
+    texts = list(dict.fromkeys(notice.text for notice in alike))
+    where = alike[0].where.partition(":")[0] if alike[0].where else ""
+    place = f"{where}: " if where else ""
+    return f"{place}{numbers.listed(texts, REPEATED)} ({numbers.plural(count, 'row')})"
+
+
+def footer(record: Record) -> str:
+    """What was measured, in one line."""
+    snapshot, golden = record.snapshot, record.golden
+    reranker = record.retriever.reranker
+    ranked_by = f"{record.retriever.name} with {reranker}" if reranker else record.retriever.name
+    parts = [
+        f"{numbers.queries(golden.queries)} (unit: {golden.unit})",
+        f"{numbers.plural(snapshot.chunks, 'chunk')} of {numbers.plural(snapshot.documents, 'document')}",
+        f"{ranked_by}, depth {record.retriever.depth}",
+        f"run {record.run_id[:12]}",
+    ]
+    return " · ".join(parts)

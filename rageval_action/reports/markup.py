@@ -1,0 +1,200 @@
+"""The Markdown environment: whatever a template prints is escaped unless it was made by a filter of this module."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from rageval_action.core import escape
+from rageval_action.errors import ConfigError
+from rageval_action.reports import numbers
+from rageval_action.reports.links import Links
+from rageval_action.reports.parts import Fact, QueryLine
+
+if TYPE_CHECKING:
+    import jinja2
+
+LIMIT = 300
+"""Code points of an outside text that is printed without a filter of its own."""
+
+_NAME = re.compile(
+    r"(?<![\w@:-])("
+    r"(?:recall|hit|precision|ndcg|ndcg_exp|judged|mrr)@[1-9][0-9]{0,5}|mrr|r-precision"
+    r"|(?:tag|type|lang|source|principal):\w(?:[\w-]{0,58}\w)?"
+    r")(?![\w@:-])"
+)
+"""Measures and slices inside a sentence: letters, digits and hyphens only, so that they cannot leave a code span."""
+
+_OURS = re.compile(r"[\w ,.;:()\[\]+=?−%→–▼▲-]*")
+"""What our own numbers and phrases are made of; none of it is markup where they stand."""
+
+OWN = "own.md.j2"
+
+KEPT = ("length", "count", "first", "last", "list", "reverse", "unique", "default", "d")
+"""Built-in filters that user templates may use: none of them joins or rewrites text, which would lose the escaping."""
+
+
+class Markdown(Markup):
+    """Text that is Markdown already; adding anything else to it escapes that as Markdown."""
+
+    __slots__ = ()
+
+    @classmethod
+    def escape(cls, s: Any, /) -> Markdown:
+        """Escape `s` unless it is Markdown."""
+        return s if isinstance(s, cls) else cls(escape.markdown(str(s), LIMIT))
+
+
+def cell(text: object, limit: int = LIMIT) -> Markdown:
+    """Outside text as literal inline Markdown."""
+    return text if isinstance(text, Markdown) else Markdown(escape.markdown(str(text), limit))
+
+
+def code(text: object, limit: int = 120) -> Markdown:
+    """Outside text (an id, a slice) in a code face."""
+    return Markdown(escape.markdown_code(str(text), limit))
+
+
+def codes(names: Sequence[str], most: int) -> Markdown:
+    """Ids in a code face, those beyond `most` counted."""
+    shown = ", ".join(escape.markdown_code(name, 60) for name in names[:most])
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return Markdown(shown + more)
+
+
+def measure(name: object) -> Markdown:
+    """A measure's name as code; anything else is escaped."""
+    text = str(name)
+    return Markdown(f"`{text}`") if re.fullmatch(r"[a-z_-]+(@[0-9]{1,7})?", text) else code(text)
+
+
+def prose(text: object, limit: int = LIMIT) -> Markdown:
+    """A sentence of ours with outside words in it: measures become code, the rest is escaped."""
+    pieces = _NAME.split(escape.cap(escape.visible(str(text)), limit))
+    return Markdown(
+        "".join(f"`{piece}`" if place % 2 else _spaced(piece) for place, piece in enumerate(pieces))
+    )
+
+
+def _spaced(piece: str) -> str:
+    """Escape a piece of a sentence, the blanks at its ends kept."""
+    inner = escape.markdown(piece, len(piece))
+    if not inner:
+        return " " if piece else ""
+    return f"{' ' * (piece[0] == ' ')}{inner}{' ' * (piece[-1] == ' ')}"
+
+
+def ours(text: object) -> Markdown:
+    """A number or phrase of the view's own making as it is; escaped all the same should it hold anything else."""
+    plain = str(text)
+    return Markdown(plain) if _OURS.fullmatch(plain) else cell(plain)
+
+
+def words(names: Sequence[str]) -> Markdown:
+    """Names separated by commas."""
+    return Markdown(", ".join(escape.markdown(name, 80) for name in names))
+
+
+def count_of(number: int, one: str, many: str) -> str:
+    """`1 query`, `2,345 queries`."""
+    return numbers.plural(number, one, many)
+
+
+def commas(number: int) -> str:
+    """`2,345`."""
+    return f"{number:,}"
+
+
+def states(gates: Sequence[Fact]) -> str:
+    """`3 fail, 1 inconclusive, 3 pass`."""
+    return ", ".join(f"{count} {name}" for name, count in Counter(gate.name for gate in gates).items())
+
+
+@cache
+def environment(own: str = "") -> jinja2.Environment:
+    """A sandbox in which everything printed is escaped; templates see `view`, `links` and what `render` adds.
+
+    Args:
+        own: source of a user's template, found as `own.md.j2` beside those that are shipped.
+    """
+    import jinja2
+    from jinja2.sandbox import SandboxedEnvironment
+
+    shipped = jinja2.PackageLoader("rageval_action.reports", "templates")
+    made = SandboxedEnvironment(
+        loader=jinja2.ChoiceLoader([jinja2.DictLoader({OWN: own} if own else {}), shipped]),
+        undefined=jinja2.StrictUndefined,
+        autoescape=True,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters = {name: made.filters[name] for name in KEPT}
+    made.filters.update(
+        {
+            "cell": cell,
+            "code": code,
+            "codes": codes,
+            "commas": commas,
+            "commit": _commit,
+            "count_of": count_of,
+            "measure": measure,
+            "ours": ours,
+            "prose": prose,
+            "query_link": _query_link,
+            "source": Markdown,
+            "states": states,
+            "words": words,
+        }
+    )
+    return made
+
+
+def _finalize(value: object) -> object:
+    return value if hasattr(value, "__html__") else cell(value)
+
+
+def _query_link(row: QueryLine, links: Links, path: str) -> Markdown:
+    """The query's id, linked to its line in the golden file where that can be seen."""
+    return Markdown(escape.markdown_link(escape.markdown_code(row.id, 48), links.line(path, row.line)))
+
+
+def _commit(sha: str, links: Links) -> Markdown:
+    """The short form of a commit, linked where it can be seen."""
+    return Markdown(escape.markdown_link(escape.markdown_code(sha[:7]), links.commit(sha)))
+
+
+def check_template(source: str, base: str, where: str) -> None:
+    """Refuse a user template that could print text without escaping it, or that does not extend ours.
+
+    Raises:
+        ConfigError: `report.template`, with the line.
+    """
+    import jinja2
+    from jinja2 import nodes
+
+    place = where or "template"
+    try:
+        tree = jinja2.Environment(autoescape=True).parse(source)
+    except jinja2.TemplateSyntaxError as error:
+        raise ConfigError(
+            "report.template", f"{error.message}.", hint="Jinja2 syntax.", where=f"{place}:{error.lineno}"
+        ) from error
+    parents = [
+        node.template.value for node in tree.find_all(nodes.Extends) if isinstance(node.template, nodes.Const)
+    ]
+    if parents != [base]:
+        hint = f'Start with {{% extends "{base}" %}} and override its blocks.'
+        raise ConfigError("report.template", f'it does not extend "{base}".', hint=hint, where=place)
+    for banned, what in ((nodes.Concat, "`~`"), (nodes.Include, "include"), (nodes.MarkSafe, "safe")):
+        for node in tree.find_all(banned):
+            hint = "Print each value by itself: it is escaped then."
+            raise ConfigError(
+                "report.template", f"{what} is not allowed here.", hint=hint, where=f"{place}:{node.lineno}"
+            )

@@ -1,0 +1,276 @@
+"""What the HTML report holds: the view, and every query with both rankings, as columns that stay small as JSON."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from rageval_action.core import escape, slices
+from rageval_action.core.changes import QueryChange
+from rageval_action.core.clusters import clusters
+from rageval_action.core.document import ComparisonDocument
+from rageval_action.core.microscope import Look, Sight, answerable, recall_curve, sights
+from rageval_action.core.record import Record, RunRecord
+from rageval_action.reports import facts
+from rageval_action.reports.parts import ClusterLine, Fact
+from rageval_action.reports.view import ReportView, view
+
+SHOWN = 10
+"""Hits of each ranking at least; never fewer than k."""
+
+DEEPEST = 50
+"""Largest k of the curve."""
+
+RELEVANT, DENIED = 1, 2
+"""Bits of a hit's flag."""
+
+SNIPPET = 240
+
+
+class Names:
+    """Every outside string once: rankings repeat the same ids by the thousand."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+
+    def place(self, text: str) -> int:
+        """Index of `text`."""
+        return self._places.setdefault(text, len(self._places))
+
+    def all(self) -> list[str]:
+        """The strings in order of their index."""
+        return list(self._places)
+
+
+class QueryColumns(Struct, frozen=True, kw_only=True):
+    """One entry a query in each list; numbers in `by`, `slices`, `item` and the rankings are places in `names`.
+
+    Attributes:
+        change: as in the comparison, or `same`, `new` (not compared), `unanswerable`.
+        before, after: rank of the item the row is about (0 = not ranked).
+        base, score: share of what should be found within k; None for an unanswerable query.
+        margin_before, margin: best relevant score less best other one.
+        ranking_before, ranking: place, score, flag of each hit in turn.
+    """
+
+    id: list[str]
+    text: list[str]
+    line: list[int]
+    change: list[str]
+    cause: list[str]
+    why: list[list[str]]
+    by: list[list[int]]
+    slices: list[list[int]]
+    item: list[int]
+    before: list[int]
+    after: list[int]
+    base: list[float | None]
+    score: list[float | None]
+    margin_before: list[float | None]
+    margin: list[float | None]
+    latency_before: list[float | None]
+    latency: list[float | None]
+    error: list[str]
+    ranking_before: list[list[float]]
+    ranking: list[list[float]]
+
+
+class Curve(Struct, frozen=True, kw_only=True):
+    """Recall at k from 1 up; `before` is empty without a baseline."""
+
+    before: list[float]
+    after: list[float]
+
+
+class Page(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
+    """Everything in the HTML report."""
+
+    schema_name: Literal["rageval.page/1"] = "rageval.page/1"
+    view: ReportView
+    clusters: tuple[ClusterLine, ...]
+    k: int
+    threshold: float | None
+    names: list[str]
+    texts: dict[int, str]
+    queries: QueryColumns
+    curve: Curve
+    provenance: tuple[tuple[str, str, str], ...]
+    commands: tuple[Fact, ...]
+    source: str
+
+
+def page(
+    document: ComparisonDocument,
+    candidate: RunRecord,
+    baseline: RunRecord | None = None,
+    *,
+    texts: Mapping[str, str] | None = None,
+    source: str = "",
+) -> Page:
+    """Everything the report shows.
+
+    Args:
+        document: the comparison, as it was judged.
+        candidate: the record that was measured.
+        baseline: the record it was compared with, where it is at hand.
+        texts: id of a document or chunk -> its text.
+        source: address that a line number can be put behind (`…/golden.jsonl#L`), or empty.
+    """
+    record, names = candidate.record, Names()
+    seen = sights(candidate, baseline)
+    parts = {sight.row.query_id: slices.names(sight.row) for sight in seen}
+    columns = _columns(seen, document, record.k, names)
+    deepest = min(record.retriever.depth, DEEPEST)
+    known = names.all()
+    return Page(
+        view=view(document, record, before=baseline.record if baseline else None, most=0),
+        clusters=facts.groups(clusters(document.queries, parts)),
+        k=record.k,
+        threshold=record.no_answer.threshold,
+        names=known,
+        texts={place: _snippet(texts[name]) for place, name in enumerate(known) if texts and name in texts},
+        queries=columns,
+        curve=Curve(
+            before=_rounded(recall_curve([sight.before for sight in seen if sight.before], deepest)),
+            after=_rounded(recall_curve([sight.after for sight in seen], deepest)),
+        ),
+        provenance=provenance(record, baseline.record if baseline else None),
+        commands=commands(record, baseline.record if baseline else None),
+        source=source,
+    )
+
+
+def _snippet(text: str) -> str:
+    return escape.cap(escape.visible(text), SNIPPET)
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [round(value, 4) for value in values]
+
+
+def _columns(seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names) -> QueryColumns:
+    changes = {change.id: change for change in document.queries}
+    rows = [_row(sight, changes.get(sight.row.query_id), k, names) for sight in seen]
+    columns: dict[str, list[Any]] = {
+        name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__
+    }
+    return QueryColumns(**columns)
+
+
+def _row(sight: Sight, change: QueryChange | None, k: int, names: Names) -> dict[str, object]:
+    row, after, before = sight.row, sight.after, sight.before
+    asked = answerable(row)
+    item = change.item if change else (after.items[0].label if after.items else "")
+    told = row.misses[0] if row.misses and change is None else None
+    return {
+        "id": row.query_id,
+        "text": row.query,
+        "line": row.line,
+        "change": _kind(sight, change),
+        "cause": change.cause if change else told.cause if told else "",
+        "why": list(change.tags if change else told.tags if told else ()),
+        "by": [names.place(name) for name in (change.by if change else told.by if told else ())],
+        "slices": [names.place(name) for name in slices.names(row)],
+        "item": names.place(item),
+        "before": (change.baseline_rank or 0) if change else before.first if before else 0,
+        "after": (change.candidate_rank or 0) if change else after.first,
+        "base": _found(before, k) if before and asked else None,
+        "score": _found(after, k) if asked else None,
+        "margin_before": _number(before.margin if before else None),
+        "margin": _number(after.margin),
+        "latency_before": _number(sight.before_row.latency_ms.get("total") if sight.before_row else None),
+        "latency": _number(row.latency_ms.get("total")),
+        "error": row.error,
+        "ranking_before": _ranking(before, k, names) if before else [],
+        "ranking": _ranking(after, k, names),
+    }
+
+
+def _kind(sight: Sight, change: QueryChange | None) -> str:
+    if change is not None:
+        return change.change
+    if not answerable(sight.row):
+        return "unanswerable"
+    return "new" if sight.before is None else "same"
+
+
+def _found(side: Look, k: int) -> float | None:
+    if not side.ranks:
+        return None
+    return round(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), 4)
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _ranking(side: Look, k: int, names: Names) -> list[float]:
+    flat: list[float] = []
+    for name, score in list(zip(side.ranked, side.scores, strict=True))[: max(k, SHOWN)]:
+        flag = RELEVANT * (name in side.relevant) + DENIED * (name in side.denied)
+        flat += (names.place(name), round(score, 4), flag)
+    return flat
+
+
+def provenance(record: Record, before: Record | None) -> tuple[tuple[str, str, str], ...]:
+    """What was measured, with what: name, baseline's value, candidate's value."""
+    new, old = _told(record), _told(before) if before else {}
+    return tuple((name, old.get(name, ""), value) for name, value in new.items() if value or old.get(name))
+
+
+def _told(record: Record) -> dict[str, str]:
+    golden, snapshot, retriever = record.golden, record.snapshot, record.retriever
+
+    def pairs(values: Mapping[str, object]) -> str:
+        return ", ".join(f"{name} {value}" for name, value in values.items())
+
+    return {
+        "run": record.run_id,
+        "recorded": record.created_at.isoformat(),
+        "commit": record.git.sha,
+        "ref": record.git.ref,
+        "golden set": golden.path,
+        "golden set, SHA-256": golden.sha256,
+        "queries": f"{golden.queries:,} ({golden.answerable:,} answerable), unit {golden.unit}",
+        "sources": pairs(golden.sources),
+        "snapshot": snapshot.path,
+        "snapshot fingerprint": snapshot.fingerprint,
+        "model": " ".join(part for part in (snapshot.model, snapshot.revision) if part),
+        "prefixes": " / ".join(part for part in (snapshot.query_prefix, snapshot.document_prefix) if part),
+        "chunker": snapshot.chunker,
+        "metric": f"{snapshot.metric}, {snapshot.dimension} dimensions" if snapshot.metric else "",
+        "corpus": f"{snapshot.chunks:,} chunks of {snapshot.documents:,} documents",
+        "retriever": " ".join(part for part in (retriever.name, pairs(retriever.parameters)) if part),
+        "reranker": retriever.reranker,
+        "depth": str(retriever.depth),
+        "access": record.acl_mode,
+        "warm-up": f"{record.warm_up} queries",
+        "cost": pairs(record.cost),
+        "versions": pairs(record.versions),
+        "hardware": pairs(record.hardware),
+        "region": record.region,
+    }
+
+
+def commands(record: Record, before: Record | None) -> tuple[Fact, ...]:
+    """How to make this run again, and how to look closer."""
+    golden, snapshot = shlex.quote(record.golden.path), shlex.quote(record.snapshot.path)
+    kept = [
+        f"--retriever {shlex.quote(record.retriever.name)}",
+        f"--depth {record.retriever.depth}",
+        f"--k {record.k}",
+    ]
+    kept += [f"--unit {record.golden.unit}", f"--access {record.acl_mode}"]
+    sha = record.git.sha
+    found = [Fact("Check out the commit", f"git checkout {shlex.quote(sha)}")] if sha else []
+    run = f"rageval evaluate --golden {golden} --snapshot {snapshot} {' '.join(kept)} --out run"
+    found.append(Fact("Measure again", run))
+    if before is not None:
+        found.append(Fact("Compare with the baseline's record", "rageval compare baseline run"))
+        found.append(Fact("Look at one query", "rageval explain QUERY run --baseline baseline"))
+    else:
+        found.append(Fact("Look at one query", "rageval explain QUERY run"))
+    return tuple(found)

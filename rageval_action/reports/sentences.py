@@ -1,0 +1,312 @@
+"""The sentences of a report: verdict, baseline, losses, power."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from rageval_action.core.clusters import Cluster, losses
+from rageval_action.core.document import ComparisonDocument, GateResult
+from rageval_action.core.rows import MARGIN, MeasureRow
+from rageval_action.core.statistics import queries_needed, smallest_detectable
+from rageval_action.core.verdict import Reason, Word
+from rageval_action.reports import numbers
+
+ALERTS: dict[Word, str] = {
+    "fail": "CAUTION",
+    "cannot_measure": "WARNING",
+    "inconclusive": "WARNING",
+    "no_baseline": "NOTE",
+    "pass": "TIP",
+}
+"""Verdict -> kind of alert, by GitHub's names."""
+
+TITLES: dict[Word, str] = {
+    "fail": "Retrieval got worse",
+    "cannot_measure": "Retrieval could not be measured",
+    "inconclusive": "Cannot tell whether retrieval got worse",
+    "no_baseline": "No baseline to compare with",
+    "pass": "No retrieval regression",
+}
+
+FAILURES = {
+    "acl": "Retrieval shows what the asker may not see",
+    "floor": "Retrieval is below the floor",
+    "latency": "Retrieval got slower",
+    "must-not-lose": "A query that may not be lost got worse",
+    "labels-decide": "The gate fails, and the labels decide",
+}
+"""Code of the first reason -> title of a failure that is not a drop."""
+
+RUNGS = {
+    "exact": "the exact base commit",
+    "ancestor": "the nearest ancestor with a record",
+    "snapshot": "the baseline snapshot, evaluated in this job",
+    "base-branch-record": "the record file on the base branch",
+    "file": "the record that was given",
+}
+
+DECIDE = "the labels decide: "
+"""How the core starts a reason that the new and the old labels disagree about."""
+
+TURNED_OVER = "corpus.turned-over"
+"""Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
+
+MOST_REASONS = 4
+"""Further reasons told in the alert; every gate is in its own table."""
+
+
+def title(document: ComparisonDocument) -> tuple[str, str]:
+    """Kind of alert and words of the verdict."""
+    words = TITLES[document.verdict]
+    if document.verdict == "fail" and document.reasons:
+        words = FAILURES.get(document.reasons[0].code, words)
+    if document.verdict == "pass" and _improved(document):
+        words = "Retrieval got better"
+    if document.verdict == "pass" and only_labels(document):
+        words = "Only the labels changed, retrieval did not"
+    if document.overridden and not document.exit_code:
+        return "NOTE", f"Accepted: {words[0].lower()}{words[1:]}"
+    return ALERTS[document.verdict], words
+
+
+def void(document: ComparisonDocument) -> bool:
+    """True when the scores are no measurement because the ids they count have moved."""
+    return any(reason.code == TURNED_OVER for reason in document.reasons)
+
+
+def only_labels(document: ComparisonDocument) -> bool:
+    """True when the golden set is all that changed, and no query is ranked otherwise than before."""
+    whole = [row for row in document.measures if row.slice is None]
+    moved = {factor.name for factor in document.factors}
+    return (
+        bool(document.relabelled)
+        and moved <= {"golden set"}
+        and not any(row.better or row.worse for row in whole)
+    )
+
+
+def label_effect(document: ComparisonDocument) -> str:
+    """How far the new labels alone moved the headline measure of the baseline; empty when they did not."""
+    row = headline(document)
+    if row is None or abs(row.label_effect) <= 1e-9:
+        return ""
+    way = "raise" if row.label_effect > 0 else "lower"
+    count = numbers.queries(len(document.relabelled))
+    return (
+        f"the new labels of {count} alone {way} the baseline's {row.measure} by {numbers.points(row.label_effect)}; "
+        "both sides are scored by the new ones"
+    )
+
+
+def _improved(document: ComparisonDocument) -> bool:
+    row = headline(document)
+    return row is not None and row.reading == "better"
+
+
+def headline(document: ComparisonDocument) -> MeasureRow | None:
+    """The row of the headline measure over all queries."""
+    name = f"recall@{document.k}"
+    return next((row for row in document.measures if row.slice is None and row.measure == name), None)
+
+
+def first(document: ComparisonDocument) -> str:
+    """The first reason as a sentence; a pass tells how the headline measure moved."""
+    if document.verdict == "pass":
+        return f"{_sentence(_moved(document))} {_sentence(_held(document))}".strip()
+    return _sentence(_reason(document.reasons[0], document)) if document.reasons else ""
+
+
+def _held(document: ComparisonDocument) -> str:
+    """How many gates hold; one that only informs is not counted."""
+    judging = [gate for gate in document.gates if gate.state != "informs"]
+    if not judging:
+        return "there is no gate"
+    waived = sum(bool(gate.waived) for gate in judging)
+    held = "the gate holds" if len(judging) == 1 else f"all {len(judging)} gates hold"
+    return (
+        f"{held}, {waived} of them by a waiver"
+        if waived and len(judging) > 1
+        else (f"{held} by a waiver" if waived else held)
+    )
+
+
+def also(document: ComparisonDocument) -> tuple[str, ...]:
+    """Further reasons, worst first; the last one counts those that are left out."""
+    rest = [
+        _sentence(_reason(reason, document))
+        for reason in document.reasons[1:]
+        if not _harmless(reason, document)
+    ]
+    kept, left = rest[:MOST_REASONS], len(rest) - MOST_REASONS
+    if left > 0:
+        kept.append(f"{numbers.plural(left, 'more reason')} under Gates.")
+    return tuple(dict.fromkeys(kept))
+
+
+def _harmless(reason: Reason, document: ComparisonDocument) -> bool:
+    """True for the reason of a gate that holds, that only informs, or that repeats that there is no baseline."""
+    states = [
+        result.state for result in document.gates if reason.gate is not None and result.gate == reason.gate
+    ]
+    return bool(states) and all(state in ("pass", "informs", "no_baseline") for state in states)
+
+
+def _sentence(text: str) -> str:
+    if not text:
+        return ""
+    started = text if _is_name(text) else text[0].upper() + text[1:]
+    return started if started.endswith((".", "!", "?")) else f"{started}."
+
+
+def _is_name(text: str) -> bool:
+    """True when the first word is a measure or a slice, whose letters mean what they are."""
+    word = text.split(" ", 1)[0]
+    return any(mark in word for mark in "@:") or word in ("mrr", "map", "r-precision")
+
+
+def _reason(reason: Reason, document: ComparisonDocument) -> str:
+    plain = _drop(reason.gate, document) if reason.code == "drop" else ""
+    return plain or _spelt(reason.text)
+
+
+def _spelt(text: str) -> str:
+    """The core's words for labels that decide, without repeating the title."""
+    told = text.removeprefix(DECIDE)
+    return (
+        told
+        if told == text
+        else told.replace("the new ones", "the new labels").replace("old ones", "old labels")
+    )
+
+
+def gate_text(result: GateResult, document: ComparisonDocument) -> str:
+    """What a gate found, in words."""
+    judged = result.state == "fail" and not result.text.startswith(DECIDE)
+    plain = _drop(result.gate, document) if judged else ""
+    return plain or result.text
+
+
+def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
+    """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
+    if not gate or gate.get("rule", "observed") != "observed" or not isinstance(gate.get("max_drop"), float):
+        return ""
+    place = (gate.get("measure"), gate.get("slice") or None)
+    row = next((row for row in document.measures if (row.measure, row.slice) == place), None)
+    if row is None or row.delta >= 0:
+        return ""
+    name = f"{row.measure} of {row.slice}" if row.slice else row.measure
+    allowed = numbers.points(float(str(gate["max_drop"])))
+    return f"{name} dropped by {numbers.points(row.delta)}; {allowed} are allowed"
+
+
+def _moved(document: ComparisonDocument) -> str:
+    row = headline(document)
+    if row is None:
+        return ""
+    if not row.better and not row.worse:
+        return f"{row.measure} is unchanged at {numbers.score(row.candidate)}"
+    if abs(row.delta) <= 1e-9:
+        return f"{row.measure} is the same, {row.worse} queries down and {row.better} up"
+    way = "rose" if row.delta > 0 else "dropped"
+    sure = "" if row.reading in ("better", "worse") else ", which chance could explain"
+    return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}"
+
+
+def hardest(document: ComparisonDocument, groups: Sequence[Cluster]) -> str:
+    """The slice that lost most and the commonest cause: where to look first."""
+    if document.verdict not in ("fail", "inconclusive"):
+        return ""
+    total = len(losses(document.queries))
+    parts = []
+    rows = [
+        row
+        for row in document.measures
+        if row.slice and not row.small and row.measure == f"recall@{document.k}" and row.worse
+    ]
+    worst = min(rows, key=lambda row: row.delta, default=None)
+    whole = headline(document)
+    if worst is not None and whole is not None and worst.delta < min(whole.delta, 0.0) - 1e-9:
+        parts.append(
+            f"{worst.slice} lost most ({numbers.points(worst.delta)}, {worst.worse} of {worst.n} queries)"
+        )
+    causes = [group for group in groups if group.kind == "cause"]
+    if causes and total > 1:
+        parts.append(f"the commonest cause is {causes[0].name} ({len(causes[0].queries)} of {total} losses)")
+    return _sentence("; ".join(parts))
+
+
+def baseline(document: ComparisonDocument) -> str:
+    """Where the baseline is from; the commit itself is told by each surface, which can link it."""
+    info = document.baseline
+    if info is None:
+        if document.verdict == "no_baseline":
+            return "These scores stand alone. Once the base branch has a record, pull requests are compared with it."
+        return "Without a baseline these scores stand alone."
+    away = f", {numbers.plural(info.distance, 'commit')} before the base" if info.distance else ""
+    older = f", {numbers.age(info.age_s)} older" if info.age_s >= 60 else ""
+    paired = numbers.queries(document.pairing.paired)
+    return f"{RUNGS[info.rung]}{away}{older}; {paired} on both sides."
+
+
+def blast(document: ComparisonDocument) -> str:
+    """How many queries lost their last relevant result, net of recoveries."""
+    whole = headline(document)
+    if whole is None:
+        return ""
+    if void(document):
+        return "These scores say nothing: label documents or evidence quotes, which survive re-chunking, not chunk ids."
+    changes = Counter(change.change for change in document.queries)
+    lost, gained = changes["lost"], changes["gained"]
+    if not lost and not gained:
+        return f"No query lost or gained its last relevant result in the top {document.k}."
+    net = (
+        f"net {numbers.MINUS if lost > gained else numbers.PLUS if gained > lost else ''}{abs(gained - lost)}"
+    )
+    recovered = f"{gained:,} recovered one" if gained else "none recovered one"
+    return (
+        f"{numbers.queries(lost)} lost the last relevant result in the top {document.k}, "
+        f"{recovered}: {net} of {whole.n:,}."
+    )
+
+
+def causes(groups: Sequence[Cluster]) -> str:
+    """Name the causes with their counts, and the rival that took most places."""
+    named = [f"{len(group.queries):,} {group.name}" for group in groups if group.kind == "cause"]
+    if not named:
+        return ""
+    rival = next((group for group in groups if group.kind == "rival" and len(group.queries) > 2), None)
+    more = f" {rival.name} took a place in {len(rival.queries):,} of them." if rival else ""
+    return f"Causes of the losses: {', '.join(named)}.{more}"
+
+
+def power(document: ComparisonDocument) -> str:
+    """What this set can prove, and how many queries it would take to prove what the gate asks."""
+    row = headline(document)
+    if row is None or row.n < 1 or not row.mde <= 1:
+        return ""
+    if row.mde <= 0 and (row.better or row.worse):
+        return f"All {numbers.queries(row.n)} changed alike in {row.measure}, so their noise cannot be told."
+    if row.mde <= 0:
+        return f"No query changed in {row.measure}, so its noise cannot be told from these {numbers.queries(row.n)}."
+    target = _target(document, row.measure)
+    found = (
+        f"{numbers.queries(row.n)} can prove a change of {numbers.points(row.mde)} or more in {row.measure} "
+        "(80 % power)"
+    )
+    if row.mde <= target + 1e-9:
+        return f"{found}."
+    sd = row.mde / smallest_detectable(1.0, row.n)
+    needed = numbers.about(queries_needed(sd, target))
+    return f"{found}; for {numbers.points(target)} you need about {needed}."
+
+
+def _target(document: ComparisonDocument, measure: str) -> float:
+    """The drop that the gate of this measure is about; without such a gate, the margin of the readings."""
+    for result in document.gates:
+        allowed = result.gate.get("max_drop")
+        own = result.gate.get("measure") == measure and not result.gate.get("slice")
+        if own and isinstance(allowed, int | float) and math.isfinite(allowed) and allowed > 0:
+            return float(allowed)
+    return MARGIN

@@ -1,0 +1,225 @@
+"""The HTML report in a real browser: it opens from disk, asks for nothing, and can be used without mouse or eyes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import time
+
+import pytest
+
+from rageval_action.core.document import ComparisonDocument
+from rageval_action.core.measures import parse_measures
+from rageval_action.core.types import Grades, Hit
+from rageval_action.reports.html import html
+from rageval_action.reports.page import page
+from tests.unit.reports import situations
+from tests.unit.reports.situations import SITUATIONS
+
+
+@functools.cache
+def document(name: str) -> str:
+    made = SITUATIONS[name]()
+    return html(page(made.told, made.after, made.before, source="https://example.test/golden.jsonl#L"))
+
+
+@pytest.mark.parametrize("name", sorted(SITUATIONS))
+def test_every_situation_opens_from_disk_in_silence(opened, name):
+    seen = opened(document(name))
+    assert seen.complaints == []
+    assert [address for address in seen.requests if not address.startswith("file:")] == []
+    assert len(seen.requests) == 1
+    assert seen.page.locator("h1").inner_text().endswith(".")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["fail-drop", "no-baseline", "acl-leak", "no-answer", "hostile"])
+def test_axe_finds_no_serious_violation(opened, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="skipped: axe is not installed")
+    seen = opened(document(name), color_scheme=scheme)
+    found = axe.Axe().run(seen.page)
+    serious = [rule for rule in found.response["violations"] if rule["impact"] in ("serious", "critical")]
+    assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+
+
+def test_axe_finds_nothing_serious_in_the_dialog_either(opened):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="skipped: axe is not installed")
+    seen = opened(document("fail-drop"))
+    seen.page.click(".grid tbody tr[data-place='0']")
+    found = axe.Axe().run(seen.page, context="dialog")
+    assert [
+        rule["id"] for rule in found.response["violations"] if rule["impact"] in ("serious", "critical")
+    ] == []
+
+
+def _status(page) -> str:
+    return page.locator("[role=status]").inner_text()
+
+
+def _first(page) -> str:
+    return page.locator(".grid tbody tr[data-place='0'] td").first.inner_text()
+
+
+def test_filters_and_search_narrow_the_table(opened):
+    shown = opened(document("fail-drop")).page
+    assert _status(shown) == "60 of 60 queries"
+    shown.get_by_label("Change", exact=True).select_option("lost")
+    assert _status(shown) == "10 of 60 queries"
+    shown.get_by_label("Slice").select_option("tag:exact-term")
+    assert _status(shown) == "10 of 60 queries"
+    shown.get_by_label("Search").fill("FIREWALL")
+    assert _status(shown) == "2 of 60 queries"
+    shown.get_by_label("Search").fill("nothing like it")
+    assert _status(shown) == "0 of 60 queries"
+    shown.get_by_role("button", name="Show all").click()
+    assert _status(shown) == "60 of 60 queries"
+    shown.get_by_label("Cause").select_option("outranked")
+    assert _status(shown) == "10 of 60 queries"
+
+
+def test_a_click_on_a_column_sorts_and_another_turns_it_round(opened):
+    shown = opened(document("fail-drop")).page
+    head = shown.get_by_role("columnheader", name="query")
+    head.get_by_role("button").click()
+    assert (_first(shown), head.get_attribute("aria-sort")) == ("q000", "ascending")
+    head.get_by_role("button").click()
+    assert (_first(shown), head.get_attribute("aria-sort")) == ("q059", "descending")
+
+
+def test_the_worst_queries_come_first(opened):
+    shown = opened(document("fail-drop")).page
+    changes = shown.locator(".grid tbody .chip").all_inner_texts()
+    assert changes[:10] == ["lost"] * 10
+    assert "lost" not in changes[10:]
+
+
+def test_a_query_opens_with_both_rankings_and_closes_by_key(opened):
+    shown = opened(document("fail-drop")).page
+    shown.get_by_label("Change", exact=True).select_option("lost")
+    shown.locator(".grid tbody tr[data-place='0'] button").focus()
+    shown.keyboard.press("ArrowDown")
+    shown.keyboard.press("Enter")
+    dialog = shown.get_by_role("dialog")
+    assert dialog.get_by_role("heading", level=2).inner_text() == "q017"
+    sides = dialog.locator(".sides ol")
+    assert sides.count() == 2
+    assert "doc-17 relevant" in sides.nth(0).locator("li.right").inner_text()
+    dialog.get_by_role("button", name="Next query").click()
+    assert dialog.get_by_role("heading", level=2).inner_text() == "q029"
+    shown.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    assert shown.evaluate("document.activeElement.textContent") == "q017"
+
+
+def test_a_group_of_losses_shows_its_queries(opened):
+    shown = opened(document("fail-drop")).page
+    shown.locator("#losses").get_by_role("button", name="outranked").click()
+    assert _status(shown) == "10 of 60 queries"
+
+
+def test_every_chart_has_its_numbers_as_a_table(opened):
+    shown = opened(document("fail-drop")).page
+    figures = shown.locator("figure")
+    assert figures.count() >= 3
+    for at in range(figures.count()):
+        figure = figures.nth(at)
+        assert figure.locator("[role=img]").get_attribute("aria-label")
+        assert figure.locator("details tbody tr").count() > 0
+
+
+def test_hostile_text_is_text(opened):
+    seen = opened(document("hostile"))
+    shown = seen.page
+    assert shown.evaluate("document.querySelectorAll('img, main script, iframe').length") == 0
+    assert "<script>alert(1)</script>" in shown.locator(".grid").inner_text()
+    shown.click(".grid tbody tr[data-place='3']")
+    assert seen.complaints == []
+
+
+def test_no_script_from_elsewhere_may_run(opened):
+    seen = opened(document("fail-drop"))
+    seen.page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s); }"
+    )
+    assert seen.page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in text for text in seen.complaints)
+
+
+def test_a_narrow_screen_scrolls_only_downwards(opened):
+    shown = opened(document("fail-drop"), viewport={"width": 390, "height": 800}).page
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@functools.cache
+def large() -> str:
+    """Ten thousand queries with a hundred hits each."""
+    from rageval_action.core.comparison import compare
+    from rageval_action.core.types import Chunk
+    from tests.builders import run
+
+    count = 10_000
+    corpus = tuple(Chunk(id=f"manual-{at}#0", doc=f"manual-{at}", text=f"text {at}") for at in range(2_000))
+
+    def made(shift: int):
+        rows = []
+        for number in range(count):
+            place = (number * 7 + (shift * number) % 13) % 12
+            hits = tuple(
+                Hit(
+                    id=f"manual-{(number + at) % 2000}#0",
+                    doc=f"manual-{(number + at) % 2000}",
+                    rank=at + 1,
+                    score=1 / (at + 1),
+                )
+                for at in range(20)
+            )
+            judged = Grades({f"manual-{(number + place) % 2000}": 1})
+            rows.append(
+                situations.row(
+                    f"query-{number:05}",
+                    [],
+                    judged,
+                    corpus[:1],
+                    query=f"what about subject {number}",
+                    line=number + 1,
+                )
+            )
+            rows[-1] = situations.replace(rows[-1], results=hits, tags=(f"part-{number % 40}",))
+        return run(rows, corpus, measures=("recall@5",))
+
+    before, after = situations.old(made(0)), made(1)
+    found = compare(before, after, parse_measures(["recall@5"]))
+    told = ComparisonDocument(
+        verdict="pass", exit_code=0, overridden=None, reasons=(), baseline=None, pairing=found.pairing, k=5,
+        measures=found.view.rows, queries=found.queries,
+    )  # fmt: skip
+    return html(page(told, after, before))
+
+
+@pytest.mark.slow
+def test_ten_thousand_queries_load_and_scroll(opened):
+    text = large()
+    started = time.perf_counter()
+    shown = opened(text).page
+    loaded = time.perf_counter() - started
+    sys.stdout.write(f"10,000 queries, {len(text) / 1e6:.1f} MB: ready after {loaded:.2f} s\n")
+    assert loaded < 3
+    assert shown.locator(".grid tbody tr").count() < 60
+    started = time.perf_counter()
+    shown.get_by_label("Search").fill("subject 99")
+    assert _status(shown) == "111 of 10,000 queries"
+    shown.get_by_label("Search").fill("")
+    shown.get_by_role("columnheader", name="rank").get_by_role("button").click()
+    shown.locator(".grid").evaluate("box => { box.scrollTop = box.scrollHeight / 2 }")
+    shown.wait_for_selector(".grid tbody tr[data-place='5000']")
+    shown.locator(".grid tbody tr[data-place='5000'] button").focus()
+    shown.keyboard.press("End")
+    shown.wait_for_selector(".grid tbody tr[data-place='9999']")
+    used = time.perf_counter() - started
+    sys.stdout.write(f"search, sort and jump twice: {used:.2f} s\n")
+    assert used < 3
+
+
+def test_the_report_is_small_beside_its_data():
+    text = document("no-baseline")
+    assert len(text) < 2_000_000

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+EXPECTED = Path(__file__).parent / "expected"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-expected", action="store_true", help="Write the files of tests/expected anew.")
+
+
+@pytest.fixture
+def expected(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compare a whole document with its file below tests/expected, or write the file with --update-expected."""
+
+    def check(name: str, text: str) -> None:
+        path = EXPECTED / name
+        if request.config.getoption("--update-expected"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        assert path.is_file(), f"{path.name} is missing: run pytest --update-expected and read what it wrote"
+        assert text == path.read_text(encoding="utf-8")
+
+    return check

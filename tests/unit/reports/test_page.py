@@ -1,0 +1,97 @@
+"""What the HTML report is given: the whole of it for every situation, and what must never break the page."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+
+import msgspec
+import pytest
+
+from rageval_action.reports.html import html
+from rageval_action.reports.page import DENIED, RELEVANT, page
+from tests.unit.reports.situations import Situation
+
+SOURCE = "https://github.com/acme/handbook/blob/main/golden.jsonl#L"
+
+
+def _page(situation: Situation):
+    return page(situation.told, situation.after, situation.before, source=SOURCE)
+
+
+def test_the_data_is_as_it_was_read(named, expected):
+    name, situation = named
+    plain = msgspec.to_builtins(_page(situation))
+    columns = plain["queries"]
+    plain["queries"] = {field: values[:3] for field, values in columns.items()}
+    for field in ("ranking", "ranking_before"):
+        plain["queries"][field] = [flat[:6] for flat in plain["queries"][field]]
+    plain["names"], plain["clusters"] = plain["names"][:12], plain["clusters"][:3]
+    plain["view"]["missed"] = plain["view"]["missed"][:5]
+    del plain["view"]["small_slices"], plain["view"]["slices"], plain["view"]["measures"]
+    expected(f"{name}/page.json", msgspec.json.format(msgspec.json.encode(plain), indent=1).decode() + "\n")
+
+
+def test_every_column_has_an_entry_for_every_query(named):
+    _, situation = named
+    made = _page(situation)
+    lengths = {len(getattr(made.queries, field)) for field in made.queries.__struct_fields__}
+    assert lengths == {len(situation.after.queries)}
+
+
+def test_the_curve_is_the_measure(situation):
+    made = _page(situation("fail-drop"))
+    rows = {row.measure: row for row in situation("fail-drop").told.measures if row.slice is None}
+    for k in (1, 3, 5, 10):
+        assert made.curve.before[k - 1] == pytest.approx(rows[f"recall@{k}"].baseline, abs=1e-4)
+        assert made.curve.after[k - 1] == pytest.approx(rows[f"recall@{k}"].candidate, abs=1e-4)
+
+
+def test_the_scores_of_the_table_are_those_of_the_record(situation):
+    made, told = _page(situation("fail-drop")), situation("fail-drop")
+    for at, row in enumerate(told.after.queries):
+        assert made.queries.score[at] == pytest.approx(row.scores["recall@5"], abs=1e-4)
+
+
+def test_hits_say_what_they_are(situation):
+    made = _page(situation("acl-leak"))
+    flat = made.queries.ranking[2]
+    assert flat[2] & DENIED
+    assert made.names[flat[0]] == "doc-2"
+    assert flat[2] & RELEVANT
+
+
+def test_a_page_is_one_file_whose_scripts_are_named_by_hash(situation):
+    text = html(_page(situation("hostile")))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "connect" not in policy
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(scripts) == 5
+    for script in scripts:
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    assert not re.search(r"""(?:src|href)=["']?https?:""", text.split('id="data"')[0])
+
+
+def test_nothing_in_the_data_can_end_it(situation):
+    text = html(_page(situation("hostile")))
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]
+    assert "<" not in data
+    assert "{{ 7*7 }}" in json.dumps(json.loads(data))
+
+
+def test_the_libraries_come_with_their_licences(situation):
+    text = html(_page(situation("pass-unchanged")))
+    assert "Copyright 2010-2026 Mike Bostock" in text
+    assert "Copyright 2020-2025 Observable, Inc." in text
+    assert "Permission to use, copy, modify, and/or distribute this software" in text
+
+
+def test_commands_quote_what_a_shell_would_read(situation):
+    told = situation("fail-drop")
+    golden = msgspec.structs.replace(told.after.record.golden, path="my set; rm -rf $HOME.jsonl")
+    record = msgspec.structs.replace(told.after.record, golden=golden)
+    made = page(told.told, msgspec.structs.replace(told.after, record=record), told.before)
+    assert any("--golden 'my set; rm -rf $HOME.jsonl'" in command.text for command in made.commands)
