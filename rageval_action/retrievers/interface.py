@@ -52,6 +52,7 @@ class Retriever(Protocol):
 
 
 RETRIEVERS: dict[str, str] = {
+    "bm25": "rageval_action.retrievers.bm25:Bm25Retriever",
     "dense": "rageval_action.retrievers.dense:DenseRetriever",
 }
 

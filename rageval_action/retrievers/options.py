@@ -1,0 +1,162 @@
+"""A retriever's own options: read once, checked, and kept as used so that the record can name them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+from rageval_action.errors import ConfigError
+from rageval_action.retrievers.interface import OptionValue
+
+Value = TypeVar("Value", str, int, float)
+
+
+class Options:
+    """Reads the options of one retriever and remembers what was read.
+
+    Attributes:
+        recorded: option -> value in force, defaults included: what `Run.parameters` holds. Options read with
+            `secret=True` leave no value behind.
+    """
+
+    def __init__(self, retriever: str, given: Mapping[str, OptionValue]) -> None:
+        self._retriever = retriever
+        self._given = dict(given)
+        self._known: set[str] = set()
+        self._prefixes: set[str] = set()
+        self.recorded: dict[str, OptionValue] = {}
+
+    def text(
+        self, name: str, default: str | None = None, *, choices: tuple[str, ...] = (), secret: bool = False
+    ) -> str:
+        """A string; `default=None` makes it required, `choices` limits it."""
+        value = self._take(name, default)
+        if not isinstance(value, str):
+            value = str(value).lower() if isinstance(value, bool) else str(value)
+        if choices and value not in choices:
+            raise self._wrong(name, f'"{value}" is not one of {", ".join(choices)}')
+        return self._record(name, value, secret=secret)
+
+    def integer(self, name: str, default: int | None = None, *, least: int = 0, most: int = 1_000_000) -> int:
+        """A whole number between `least` and `most`."""
+        value = self._take(name, default)
+        number = self._number(name, value)
+        if number != int(number) or not least <= number <= most:
+            raise self._wrong(name, f"{value!r} is not a whole number from {least} to {most}")
+        return self._record(name, int(number))
+
+    def number(
+        self, name: str, default: float | None = None, *, least: float = 0.0, most: float = 1e12
+    ) -> float:
+        """A finite number between `least` and `most`."""
+        value = self._take(name, default)
+        number = self._number(name, value)
+        if not least <= number <= most:
+            raise self._wrong(name, f"{value!r} is not a number from {least:g} to {most:g}")
+        return self._record(name, number)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """A yes or no; the words true and false are read as such."""
+        value = self._take(name, default)
+        words = {"true": True, "false": False, "yes": True, "no": False}
+        if isinstance(value, str) and value.lower() in words:
+            value = words[value.lower()]
+        if not isinstance(value, bool):
+            raise self._wrong(name, f"{value!r} is neither true nor false")
+        self.recorded[name] = value
+        return value
+
+    def names(self, name: str, default: str | None = None) -> tuple[str, ...]:
+        """A comma-separated list, blanks around items dropped."""
+        value = self.text(name, default)
+        return tuple(item.strip() for item in value.split(",") if item.strip())
+
+    def part(self, prefix: str) -> dict[str, OptionValue]:
+        """All options that start with `prefix.`, without it: those of a retriever inside this one."""
+        self._prefixes.add(prefix)
+        return {
+            key.removeprefix(f"{prefix}."): value
+            for key, value in self._given.items()
+            if key.startswith(f"{prefix}.")
+        }
+
+    def given(self, name: str) -> bool:
+        """True when the user set `name`."""
+        return name in self._given
+
+    def finish(self) -> None:
+        """Refuse what nobody read.
+
+        Raises:
+            ConfigError: `config.unknown-option`, naming the nearest known one.
+        """
+        for name in self._given:
+            if name in self._known or name.split(".", 1)[0] in self._prefixes:
+                continue
+            near = difflib.get_close_matches(name, self._known, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"It takes: {', '.join(sorted(self._known))}."
+            raise ConfigError(
+                "config.unknown-option",
+                f'the retriever {self._retriever} has no option "{name}".',
+                hint=hint,
+                where=f"retriever {self._retriever}",
+            )
+
+    def wrong(self, name: str, problem: str) -> ConfigError:
+        """The error for a value that only the retriever itself could judge."""
+        return self._wrong(name, problem)
+
+    def _take(self, name: str, default: OptionValue | None) -> OptionValue:
+        self._known.add(name)
+        if name in self._given:
+            return self._given[name]
+        if default is None:
+            raise ConfigError(
+                "config.missing-option",
+                f"the retriever {self._retriever} needs the option {name}.",
+                where=f"retriever {self._retriever}",
+            )
+        return default
+
+    def _number(self, name: str, value: OptionValue) -> float:
+        try:
+            if isinstance(value, bool):
+                raise TypeError  # noqa: TRY301 - true is not the number 1 here
+            return float(value)
+        except (TypeError, ValueError):
+            raise self._wrong(name, f"{value!r} is not a number") from None
+
+    def _wrong(self, name: str, problem: str) -> ConfigError:
+        return ConfigError(
+            "config.bad-option", f"{problem}.", where=f"retriever {self._retriever}, option {name}"
+        )
+
+    def _record(self, name: str, value: Value, *, secret: bool = False) -> Value:
+        if not secret:
+            self.recorded[name] = value
+        return value
+
+
+def flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, OptionValue]:
+    """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
+
+    Lists of plain values become comma-separated strings.
+
+    Raises:
+        ConfigError: `config.bad-option` for a value that is no plain value.
+    """
+    flat: dict[str, OptionValue] = {}
+    for key, value in options.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{name}."))
+        elif isinstance(value, (str, int, float, bool)):
+            flat[name] = value
+        elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+            flat[name] = ",".join(str(item) for item in value)
+        else:
+            raise ConfigError(
+                "config.bad-option", f"{value!r} is not a value an option can have.", where=name
+            )
+    return flat
