@@ -1,5 +1,5 @@
 """Golden sets: reading, checking, generating, reviewing.
 
-May import: `core`, `errors`, `config`. To extend: a reader `read(path, …) -> GoldenSet` in its own file and one line in
-`formats.FORMATS`.
+May import: `core`, `errors`, `config`. To extend: a reader (`interface.Reader`) in its own file and one line
+in `formats.FORMATS`.
 """

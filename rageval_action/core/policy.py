@@ -1,0 +1,244 @@
+"""The policy: gates, waivers, and the verdict they lead to (design §8). Pure: the date is a parameter."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from rageval_action.core.measures import parse_measure
+from rageval_action.errors import ConfigError
+
+Rule: TypeAlias = Literal["observed", "significant", "non-inferior"]
+FailOn: TypeAlias = Literal["fail", "inconclusive", "never"]
+
+DEFAULT_MAX_DROP = 0.02
+
+
+class DropGate(Struct, frozen=True, kw_only=True):
+    """A measure may not drop by more than `max_drop`, as `rule` judges it; `slice` empty = all queries."""
+
+    measure: str
+    max_drop: float
+    rule: Rule = "observed"
+    slice: str = ""
+
+
+class FloorGate(Struct, frozen=True, kw_only=True):
+    """A measure may not be below `min`; needs no baseline."""
+
+    measure: str
+    min: float
+    slice: str = ""
+
+
+class KeepGate(Struct, frozen=True, kw_only=True):
+    """No query with this tag may score lower than before."""
+
+    tag: str
+    measure: str
+
+
+class LatencyGate(Struct, frozen=True, kw_only=True):
+    """A latency quantile may not grow beyond `max_ratio` times the baseline's, unless by less than `floor_ms`."""
+
+    stage: Literal["embed", "retrieve", "rerank", "total"]
+    quantile: Literal["p50", "p95"] = "p50"
+    max_ratio: float
+    floor_ms: float = 0.0
+
+
+Gate: TypeAlias = DropGate | FloorGate | KeepGate | LatencyGate
+
+
+class Waiver(Struct, frozen=True, kw_only=True):
+    """A recorded exception: until `until` (inclusive) the gate of this measure and slice allows `max_drop`."""
+
+    measure: str
+    max_drop: float
+    until: datetime.date
+    owner: str
+    reason: str
+    slice: str = ""
+
+
+class Policy(Struct, frozen=True, kw_only=True):
+    """All gates.
+
+    Attributes:
+        k: the headline cutoff.
+        fail_on: which verdict ends with exit code 1.
+        max_errors: share of queries that may fail before nothing is measured.
+    """
+
+    gates: tuple[Gate, ...]
+    waivers: tuple[Waiver, ...] = ()
+    fail_on: FailOn = "fail"
+    k: int = 5
+    max_errors: float = 0.10
+
+
+class _RawGate(Struct, frozen=True, forbid_unknown_fields=True):
+    """A gate as written: which fields are there says which kind it is."""
+
+    measure: str = ""
+    slice: str = ""
+    tag: str = ""
+    rule: Rule | None = None
+    max_drop: float | None = None
+    min: float | None = None
+    must_not_lose: bool | None = None
+    latency: Literal["embed", "retrieve", "rerank", "total"] | None = None
+    quantile: Literal["p50", "p95"] | None = None
+    max_ratio: float | None = None
+    floor_ms: float | None = None
+
+
+class _RawWaiver(Struct, frozen=True, forbid_unknown_fields=True):
+    measure: str
+    max_drop: float
+    until: datetime.date
+    owner: str
+    reason: str
+    slice: str = ""
+
+
+_ALLOWED: dict[str, frozenset[str]] = {
+    "max_drop": frozenset({"measure", "slice", "rule", "max_drop"}),
+    "min": frozenset({"measure", "slice", "min"}),
+    "must_not_lose": frozenset({"tag", "measure", "must_not_lose"}),
+    "latency": frozenset({"latency", "quantile", "max_ratio", "floor_ms"}),
+}
+"""The field that names a kind of gate -> the fields it may have."""
+
+
+def default_gates(k: int) -> tuple[Gate, ...]:
+    """What is judged when nobody wrote a policy: recall at k may not drop by more than two points."""
+    return (DropGate(measure=f"recall@{k}", max_drop=DEFAULT_MAX_DROP),)
+
+
+def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
+    """A policy from the plain values of `rageval.yml` (`gates`, `waivers`, `fail-on`, `k`, `max-errors`).
+
+    Raises:
+        ConfigError: `config.bad-gate`, `config.bad-waiver`, `config.bad-policy`, each naming the entry.
+    """
+    k = _value(raw.get("k", 5), int, "k", where)
+    if k < 1:
+        raise ConfigError("config.bad-policy", f"k is {k}.", hint="Give the number of documents you use.", where=where)
+    max_errors = _value(raw.get("max-errors", 0.10), float, "max-errors", where)
+    if not 0 <= max_errors <= 1:
+        raise ConfigError("config.bad-policy", "max-errors is a share between 0 and 1.", where=where)
+    entries = _value(raw.get("gates", []), list[object], "gates", where)
+    gates = tuple(_gate(entry, f"{where}: gates[{i}]") for i, entry in enumerate(entries))
+    waived = _value(raw.get("waivers", []), list[object], "waivers", where)
+    return Policy(
+        gates=gates if "gates" in raw else default_gates(k),
+        waivers=tuple(_waiver(entry, f"{where}: waivers[{i}]") for i, entry in enumerate(waived)),
+        fail_on=_value(raw.get("fail-on", "fail"), FailOn, "fail-on", where),
+        k=k,
+        max_errors=max_errors,
+    )
+
+
+def _value(value: object, kind: Any, name: str, where: str) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise ConfigError("config.bad-policy", f"{name}: {error}.", where=where) from error
+
+
+def _gate(entry: object, where: str) -> Gate:
+    try:
+        raw = msgspec.convert(entry, _RawGate)
+    except msgspec.ValidationError as error:
+        raise ConfigError("config.bad-gate", f"{error}.", hint=_GATE_HINT, where=where) from error
+    given = {name for name in raw.__struct_fields__ if getattr(raw, name) not in ("", None)}
+    kinds = [kind for kind in _ALLOWED if kind in given]
+    if len(kinds) != 1:
+        text = f"a gate has exactly one of {', '.join(_ALLOWED)}; this one has {', '.join(kinds) or 'none'}."
+        raise ConfigError("config.bad-gate", text, hint=_GATE_HINT, where=where)
+    extra = given - _ALLOWED[kinds[0]]
+    if extra:
+        text = f"{', '.join(sorted(extra))} does not go with {kinds[0]}."
+        raise ConfigError("config.bad-gate", text, hint=_GATE_HINT, where=where)
+    try:
+        return _build(raw, kinds[0])
+    except ValueError as error:
+        raise ConfigError("config.bad-gate", f"{error}.", hint=_GATE_HINT, where=where) from error
+    except ConfigError as error:
+        raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
+
+
+_GATE_HINT = "Example: {measure: recall@5, max_drop: 0.02}."
+
+
+def _build(raw: _RawGate, kind: str) -> Gate:
+    if kind == "latency":
+        ratio = raw.max_ratio
+        if ratio is None or ratio <= 0:
+            raise ValueError("a latency gate needs max_ratio above 0")
+        return LatencyGate(
+            stage=raw.latency or "total", quantile=raw.quantile or "p50", max_ratio=ratio, floor_ms=raw.floor_ms or 0.0
+        )
+    if not raw.measure:
+        raise ValueError("measure is missing")
+    measure = str(parse_measure(raw.measure))
+    if raw.must_not_lose is not None:
+        if not raw.tag or not raw.must_not_lose:
+            raise ValueError("must_not_lose needs a tag and is true or left out")
+        return KeepGate(tag=raw.tag, measure=measure)
+    if raw.min is not None:
+        if not 0 <= raw.min <= 1:
+            raise ValueError(f"min is {raw.min}, outside 0 to 1")
+        return FloorGate(measure=measure, min=raw.min, slice=raw.slice)
+    drop = raw.max_drop if raw.max_drop is not None else 0.0
+    if not 0 <= drop <= 1:
+        raise ValueError(f"max_drop is {drop}, outside 0 to 1 (two points are 0.02)")
+    return DropGate(measure=measure, max_drop=drop, rule=raw.rule or "observed", slice=raw.slice)
+
+
+def _waiver(entry: object, where: str) -> Waiver:
+    try:
+        raw = msgspec.convert(entry, _RawWaiver)
+        measure = str(parse_measure(raw.measure))
+    except (msgspec.ValidationError, ConfigError) as error:
+        hint = "A waiver names measure, max_drop, until (a date), owner and reason."
+        raise ConfigError("config.bad-waiver", f"{error}.", hint=hint, where=where) from error
+    if not raw.owner.strip() or not raw.reason.strip():
+        raise ConfigError("config.bad-waiver", "owner and reason may not be empty.", where=where)
+    return Waiver(
+        measure=measure, max_drop=raw.max_drop, until=raw.until, owner=raw.owner, reason=raw.reason, slice=raw.slice
+    )
+
+
+def plain(policy: Policy) -> dict[str, object]:
+    """The policy as the plain values of `rageval.yml`, for the record; `parse_policy` reads it back."""
+    return {
+        "k": policy.k,
+        "fail-on": policy.fail_on,
+        "max-errors": policy.max_errors,
+        "gates": [plain_gate(gate) for gate in policy.gates],
+        "waivers": [msgspec.to_builtins(waiver) for waiver in policy.waivers],
+    }
+
+
+def plain_gate(gate: Gate) -> dict[str, object]:
+    """One gate as written in `rageval.yml`."""
+    values: dict[str, object] = msgspec.to_builtins(gate)
+    match gate:
+        case KeepGate():
+            values["must_not_lose"] = True
+        case LatencyGate():
+            values["latency"] = values.pop("stage")
+        case _:
+            values = {name: value for name, value in values.items() if (name, value) != ("slice", "")}
+    return values
+
+
+def measures_of(policy: Policy) -> tuple[str, ...]:
+    """Every measure that a gate needs, once."""
+    return tuple(dict.fromkeys(gate.measure for gate in policy.gates if not isinstance(gate, LatencyGate)))

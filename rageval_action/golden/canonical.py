@@ -1,0 +1,111 @@
+"""The canonical golden set: JSON Lines, one query a line (design §4).
+
+Every line is decoded straight into a typed row. Only a line that does not fit is looked at again, to say why;
+so the cost of a good file is the cost of decoding it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl, Review, Source
+from rageval_action.golden.builder import Builder, Id, Row
+from rageval_action.golden.explain import explain, unknown_keys
+from rageval_action.golden.files import joint_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rageval_action.golden.interface import Parts
+
+
+class _Loose(Row, kw_only=True, gc=False, rename={"text": "query"}):
+    """A line under its wire names. `provenance` (how a generated row came about) does not bear on scores."""
+
+    id: Id
+    text: str
+    relevant: dict[str, int] | list[Id] = msgspec.field(default_factory=list)
+    any_of: tuple[tuple[Id, ...], ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    answerable: bool = True
+    tags: tuple[str, ...] = ()
+    type: str = ""
+    lang: str = ""
+    acl: QueryAcl | None = None
+    source: Source = "human"
+    review: Review = "accepted"
+    group: str = ""
+    provenance: msgspec.Raw = msgspec.Raw()
+
+
+class _Strict(_Loose, kw_only=True, gc=False, forbid_unknown_fields=True):
+    """The same, refusing keys it does not know, so that they are noticed."""
+
+
+KEYS = frozenset(_Loose.__struct_encode_fields__)
+"""Keys that a canonical row may have."""
+
+
+def read(parts: Parts) -> GoldenSet:
+    """Read canonical JSON Lines.
+
+    Raises:
+        GoldenError: with every problem of the file.
+    """
+    part = parts["rows"]
+    builder = Builder(part.path)
+    reader = _LineReader(builder)
+    for number, line in enumerate(part.data.split(b"\n"), start=1):
+        reader.read(line, number)
+    queries, notices = builder.finish()
+    return GoldenSet(
+        queries=queries,
+        format="canonical",
+        path=part.path,
+        sha256=joint_sha256(parts),
+        notices=notices + reader.notices(part.path),
+    )
+
+
+class _LineReader:
+    """Decodes lines; once it has met an unknown key it looks for them first and no longer fails on each."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._builder = builder
+        self._strict: Callable[[bytes], _Strict] = msgspec.json.Decoder(_Strict).decode
+        self._loose: Callable[[bytes], _Loose] = msgspec.json.Decoder(_Loose).decode
+        self._keys: Callable[[bytes], dict[str, msgspec.Raw]] = msgspec.json.Decoder(
+            dict[str, msgspec.Raw]
+        ).decode
+        self._unknown: dict[str, int] = {}
+
+    def read(self, line: bytes, number: int) -> None:
+        """Decode one line into the builder; blank lines are skipped."""
+        try:
+            row = self._loose_row(line, number) if self._unknown else self._strict(line)
+        except msgspec.MsgspecError:
+            if not line.strip():
+                return
+            try:
+                row = self._loose_row(line, number)
+            except msgspec.MsgspecError as error:
+                self._builder.reject(number, explain(line, error))
+                return
+        self._builder.add(row, number)
+
+    def notices(self, path: str) -> tuple[Notice, ...]:
+        """One notice naming the keys that nothing reads."""
+        if not self._unknown:
+            return ()
+        names = ", ".join(f"`{name}`" for name in sorted(self._unknown))
+        first = min(self._unknown.values())
+        text = f"keys that are not part of a golden set are ignored: {names}."
+        return (Notice(code="golden.unknown-keys", text=text, where=f"{path}:{first}"),)
+
+    def _loose_row(self, line: bytes, number: int) -> _Loose:
+        row = self._loose(line)
+        for name in unknown_keys(self._keys(line), KEYS):
+            self._unknown.setdefault(name, number)
+        return row
