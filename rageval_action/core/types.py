@@ -117,7 +117,10 @@ class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One retrieved chunk. `rank` starts at 1; `acl_allowed` is None when access was not judged for this query."""
+    """One retrieved chunk. `rank` starts at 1; `acl_allowed` is None when access was not judged for this query.
+
+    `stages` holds the score that each stage before the last gave it, where there was more than one.
+    """
 
     id: str
     doc: str
@@ -127,6 +130,7 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: int = -1
     end: int = -1
     text_hash: str = ""
+    stages: dict[str, float] = {}
 
 
 class Ranking(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -73,7 +73,7 @@ class Bm25Retriever:
         return found
 
     def _build(self, *, method: str, k1: float, b: float, delta: float) -> _Index:
-        import bm25s  # noqa: PLC0415 - brings numba and scipy where they are installed
+        import bm25s  # brings numba and scipy where they are installed
 
         logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG when imported
         vocabulary: dict[str, int] = {}

@@ -54,6 +54,8 @@ class Retriever(Protocol):
 RETRIEVERS: dict[str, str] = {
     "bm25": "rageval_action.retrievers.bm25:Bm25Retriever",
     "dense": "rageval_action.retrievers.dense:DenseRetriever",
+    "hybrid": "rageval_action.retrievers.hybrid:HybridRetriever",
+    "rerank": "rageval_action.retrievers.rerank:RerankRetriever",
 }
 
 

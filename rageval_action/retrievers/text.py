@@ -120,7 +120,7 @@ def _foldings(*, form: str, wide: bool, han: str, lower: bool) -> Iterable[Calla
         yield lambda text: text.translate(_WIDE)
     if han != "none":
         try:
-            import opencc  # noqa: PLC0415 - only who asks for it pays for it
+            import opencc  # only who asks for it pays for it
         except ImportError:
             raise _missing("fold_han", "opencc", "han") from None
         convert: Callable[[str], str] = opencc.OpenCC(han).convert
@@ -132,7 +132,7 @@ def _foldings(*, form: str, wide: bool, han: str, lower: bool) -> Iterable[Calla
 def _stop_words(language: str) -> frozenset[str]:
     if language == "none":
         return frozenset()
-    from bm25s import stopwords  # noqa: PLC0415
+    from bm25s import stopwords
 
     return frozenset(getattr(stopwords, f"STOPWORDS_{STOPWORDS[language]}"))
 
@@ -141,7 +141,7 @@ def _stemmer(language: str) -> Callable[[list[str]], list[str]] | None:
     if language == "none":
         return None
     try:
-        import snowballstemmer  # noqa: PLC0415 - uses the compiled PyStemmer by itself where that is installed
+        import snowballstemmer  # uses the compiled PyStemmer by itself where that is installed
     except ImportError:
         raise _missing("stemmer", "snowballstemmer", "stem") from None
     stem: Callable[[list[str]], list[str]] = snowballstemmer.stemmer(language).stemWords

@@ -1,0 +1,23 @@
+"""A progress bar where a person watches, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+SMALL = 20
+"""Fewer steps than this are over before a bar helps."""
+
+
+def track(items: Sequence[Item], label: str) -> Iterator[Item]:
+    """The items, with a bar on standard error when that is a terminal."""
+    if len(items) < SMALL or not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track as shown
+
+    yield from shown(items, description=label, console=Console(stderr=True), transient=True)

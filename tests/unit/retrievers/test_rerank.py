@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from rageval_action.core.types import Query
+from rageval_action.errors import ConfigError
+from rageval_action.retrievers import cross_encoders, rerank
+from rageval_action.retrievers.rerank import RerankRetriever
+from rageval_action.transport import TransportError
+from tests.fakes import rerankers
+from tests.fakes.server import FakeService, Reply
+from tests.packaged import cross_encoder
+from tests.unit.retrievers.corpora import context, corpus, snapshot, texts
+from tests.unit.retrievers.test_bm25 import means
+
+LINES = texts("rotate the key", "key key key", "rotate rotate", "nothing here", "key of the door")
+ASKED = [Query(id="q", text="rotate key")]
+
+
+class CountingScorer:
+    """Prefers long texts; remembers what it was asked."""
+
+    def __init__(self, *, fail: bool = False) -> None:
+        self.cost: dict[str, float] = {"rerank_calls": 0.0}
+        self.asked: list[tuple[str, ...]] = []
+        self.fail = fail
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        if self.fail:
+            raise TransportError("rerank.bad-answer", "it broke.")
+        self.asked.append(tuple(texts))
+        self.cost["rerank_calls"] += 1
+        return [float(len(text)) for text in texts]
+
+
+@pytest.fixture
+def scorer(monkeypatch: pytest.MonkeyPatch) -> CountingScorer:
+    made = CountingScorer()
+    monkeypatch.setattr(rerank, "scorer", lambda options, threads: made)
+    return made
+
+
+def test_the_first_n_get_a_new_order_and_the_rest_stay_below(scorer: CountingScorer) -> None:
+    first = RerankRetriever(context(snapshot(LINES), of="bm25", top=1)).retrieve(ASKED, 5).rankings[0]
+    plain = [hit.id for hit in first.hits]
+    run = RerankRetriever(context(snapshot(LINES), of="bm25", top=3)).retrieve(ASKED, 5)
+    hits = run.rankings[0].hits
+    assert [hit.id for hit in hits[3:]] == plain[3:]
+    assert sorted(hit.id for hit in hits[:3]) == sorted(plain[:3])
+    assert [hit.score for hit in hits[:3]] == [14.0, 13.0, 11.0]
+    assert [hit.score for hit in hits[3:]] == [10.0, 9.0]
+    assert all("bm25" in hit.stages for hit in hits)
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
+
+
+def test_times_costs_and_parameters_are_kept_per_stage(scorer: CountingScorer) -> None:
+    run = RerankRetriever(context(snapshot(LINES), of="bm25", bm25__b=0.5)).retrieve(ASKED * 2, 2)
+    latency = run.rankings[0].latency_ms
+    assert set(latency) == {"retrieve", "rerank", "total"}
+    assert latency["total"] == pytest.approx(latency["retrieve"] + latency["rerank"])
+    assert run.cost == {"rerank_calls": 2.0}
+    assert run.parameters["bm25.b"] == 0.5
+    assert len(scorer.asked) == 2  # nothing paid for twice to warm up
+
+
+def test_depth_counts_documents(scorer: CountingScorer) -> None:
+    run = RerankRetriever(context(snapshot(LINES), of="bm25", top=2)).retrieve(ASKED, 3)
+    assert len(run.rankings[0].hits) == 3
+
+
+def test_a_reranker_that_fails_costs_that_query(scorer: CountingScorer) -> None:
+    scorer.fail = True
+    run = RerankRetriever(context(snapshot(LINES), of="bm25")).retrieve(ASKED, 3)
+    assert run.rankings[0].error == "rerank: it broke."
+    assert run.rankings[0].hits == ()
+
+
+def test_a_query_that_the_first_stage_failed_stays_failed(scorer: CountingScorer, exact: str) -> None:
+    made = snapshot(LINES, np.eye(5, dtype=np.float32))
+    built = context(
+        made, encode=lambda asked: np.ones((len(asked), 5), np.float32), of="exact", exact__broken="q"
+    )
+    assert RerankRetriever(built).retrieve(ASKED, 3).rankings[0].error == "no answer"
+    assert scorer.asked == []
+
+
+def test_only_one_retriever_is_reranked() -> None:
+    with pytest.raises(ConfigError, match="fuse several with hybrid"):
+        RerankRetriever(context(snapshot(LINES), of="dense,bm25"))
+
+
+@pytest.mark.parametrize("vendor", ["cohere", "voyage", "jina"])
+def test_hosted_rerankers_share_one_interface(vendor: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"{vendor.upper()}_API_KEY", rerankers.KEY)
+    with rerankers.service(vendor) as service:
+        built = context(snapshot(LINES), of="bm25", backend=vendor, model="rerank-1", url=service.url)
+        run = RerankRetriever(built).retrieve(ASKED, 5)
+    hits = run.rankings[0].hits
+    assert hits[0].id == "c1"
+    assert hits[0].score == 1.0
+    assert run.cost["rerank_calls"] == 1.0
+    assert run.cost.get("rerank_tokens", 0) + run.cost.get("rerank_search_units", 0) > 0
+    assert rerankers.KEY not in repr(run)
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        [{"index": 0, "relevance_score": 1.0}],
+        [{"index": 7, "relevance_score": 1.0}, {"index": 0, "relevance_score": 1.0}],
+        [{"index": 0, "relevance_score": math.nan}, {"index": 1, "relevance_score": 0.5}],
+        [{"position": 0}],
+        "nothing",
+    ],
+)
+def test_a_hosted_answer_that_does_not_score_every_text_is_refused(
+    results: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COHERE_API_KEY", rerankers.KEY)
+    with FakeService({"POST /v2/rerank": lambda request, match: {"results": results}}) as service:
+        built = context(snapshot(LINES[:2]), of="bm25", backend="cohere", model="m", url=service.url)
+        run = RerankRetriever(built).retrieve(ASKED, 2)
+    assert run.rankings[0].error.startswith("rerank: the reranker")
+
+
+def test_the_jobs_own_variables_are_never_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "job-secret")
+    with pytest.raises(ConfigError) as caught:
+        RerankRetriever(
+            context(snapshot(LINES), of="bm25", backend="cohere", model="m", api_key_env="GITHUB_TOKEN")
+        )
+    assert caught.value.code == "config.forbidden-variable"
+    assert "job-secret" not in str(caught.value)
+
+
+def test_a_missing_key_and_a_missing_model_are_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match="COHERE_API_KEY is not set"):
+        RerankRetriever(context(snapshot(LINES), of="bm25", backend="cohere", model="m"))
+    pytest.importorskip("onnxruntime")
+    with pytest.raises(ConfigError, match=r"needs model\.onnx"):
+        RerankRetriever(context(snapshot(LINES), of="bm25", backend="onnx", model=str(tmp_path)))
+
+
+def test_busy_services_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COHERE_API_KEY", rerankers.KEY)
+    answers = iter(
+        [Reply(status=429, headers={"Retry-After": "0"}), Reply(status=503, headers={"Retry-After": "0"})]
+    )
+    routes = {
+        "POST /v2/rerank": lambda request, match: next(answers, None) or rerankers.cohere(request, match)
+    }
+    with FakeService(routes) as service:
+        built = context(snapshot(LINES), of="bm25", backend="cohere", model="m", url=service.url)
+        run = RerankRetriever(built).retrieve(ASKED, 2)
+    assert not run.rankings[0].error
+    assert len(service.requests) == 3
+
+
+def test_a_real_cross_encoder_puts_the_answer_first() -> None:
+    pytest.importorskip("onnxruntime")
+    scorer = cross_encoders.OnnxScorer(str(cross_encoder()), 512, 1)
+    passages = [
+        "Paris is the capital and largest city of France.",
+        "The capital of Germany is Berlin.",
+        "Capital letters begin a sentence.",
+    ]
+    scores = scorer.score("what is the capital of france", passages)
+    assert scores[0] > 5.0
+    assert max(scores[1:]) < 0.0
+
+
+def test_a_real_cross_encoder_lifts_real_questions() -> None:
+    pytest.importorskip("onnxruntime")
+    made, queries, _ = corpus("anthropic_docs")
+    asked = queries[:12]
+    built = context(made, of="bm25", backend="onnx", model=str(cross_encoder()), top=8, max_length=256)
+    run = RerankRetriever(built).retrieve(asked, 10)
+    assert all(not ranking.error for ranking in run.rankings)
+    assert means(run, asked)["recall@5"] >= 0.7
