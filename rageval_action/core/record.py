@@ -7,10 +7,11 @@ text. Two evaluations of the same inputs give the same bytes but for `EXEMPT_FIE
 
 from __future__ import annotations
 
+import datetime
 import io
 import zipfile
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -35,6 +36,9 @@ MAX_CORPUS_BYTES = 2 << 30
 """Most bytes the three hash columns may unpack to (89 million chunks)."""
 
 T = TypeVar("T")
+
+Instant: TypeAlias = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+"""A point in time; one without a zone is refused when a record is read."""
 
 
 class GitInfo(Struct, frozen=True, kw_only=True):
@@ -140,7 +144,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
 
     schema_name: Literal["rageval.record/1"] = "rageval.record/1"
     run_id: str
-    created_at: str
+    created_at: Instant
     git: GitInfo = GitInfo()
     golden: GoldenInfo
     snapshot: SnapshotInfo

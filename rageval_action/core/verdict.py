@@ -237,7 +237,7 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
         strict, _ = _RULES[gate.rule](row, gate.max_drop)
         waiver = waiver if strict != state else None
     drop = row.baseline - row.candidate
-    text = f"{_place(gate)} {_moved(drop)} ({allowed:.2%} allowed, {gate.rule}): {why}"
+    text = f"{_place(gate)} {_moved(drop)} ({points(allowed)} allowed, {gate.rule}): {why}"
     if waiver:
         text += f"; waived until {waiver.until} by {waiver.owner}: {waiver.reason}"
     return Outcome(gate=gate, state=state, code="drop", text=text, waiver=waiver)
@@ -246,7 +246,12 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
 def _moved(drop: float) -> str:
     if abs(drop) <= TOLERANCE:
         return "did not change"
-    return f"{'dropped' if drop > 0 else 'rose'} by {abs(drop):.2%}"
+    return f"{'dropped' if drop > 0 else 'rose'} by {points(abs(drop))}"
+
+
+def points(value: float) -> str:
+    """A difference between scores in words: one point is 0.01."""
+    return f"{100 * value:.1f} points"
 
 
 def _observed(row: MeasureRow, allowed: float) -> tuple[State, str]:
@@ -296,14 +301,14 @@ def _floor(gate: FloorGate, record: Record, against: Against) -> Outcome:
             then = row.candidate >= gate.min - TOLERANCE
             if now and not then:
                 text = (
-                    f"the labels decide: {_place(gate)} is {value:.2%}, but {row.candidate:.2%} under the old labels "
-                    f"(at least {gate.min:.2%} needed)"
+                    f"the labels decide: {_place(gate)} is {value:.3f}, but {row.candidate:.3f} under the old labels "
+                    f"(at least {gate.min:g} needed)"
                 )
                 return Outcome(gate=gate, state="fail", code="labels-decide", text=text)
     if value is None or math.isnan(value):
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=f"{_place(gate)}: no query")
     holds = value >= gate.min - TOLERANCE
-    text = f"{_place(gate)} is {value:.2%}, {'at least' if holds else 'below'} the {gate.min:.2%} needed"
+    text = f"{_place(gate)} is {value:.3f}, {'at least' if holds else 'below'} the {gate.min:g} needed"
     return Outcome(gate=gate, state="pass" if holds else "fail", code="floor", text=text)
 
 
@@ -356,5 +361,4 @@ def timed_together(before: Record, after: Record) -> bool:
     """True when two records were timed on one machine within an hour: only then may their latencies be compared."""
     if not before.hardware or before.hardware != after.hardware:
         return False
-    then, now = (datetime.datetime.fromisoformat(record.created_at) for record in (before, after))
-    return abs(now - then) <= SAME_JOB
+    return abs(after.created_at - before.created_at) <= SAME_JOB

@@ -13,7 +13,7 @@ import msgspec
 from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl, Review, Source
 from rageval_action.golden.builder import Builder, Id, Row
 from rageval_action.golden.explain import explain, unknown_keys
-from rageval_action.golden.files import joint_sha256
+from rageval_action.golden.files import joint_sha256, require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ def read(parts: Parts) -> GoldenSet:
     Raises:
         GoldenError: with every problem of the file.
     """
-    part = parts["rows"]
+    (part,) = require(parts, "rows")
     builder = Builder(part.path)
     reader = _LineReader(builder)
     for number, line in enumerate(part.data.split(b"\n"), start=1):

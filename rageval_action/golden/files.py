@@ -53,6 +53,23 @@ def load(location: str | Path) -> dict[str, Part]:
     return {role: _load_one(role, path) for role, path in parse_location(location).items()}
 
 
+def require(parts: Parts, *roles: str) -> tuple[Part, ...]:
+    """The parts with these roles, which must be all that were given.
+
+    Raises:
+        GoldenError: `golden.bad-location`.
+    """
+    if set(parts) == set(roles):
+        return tuple(parts[role] for role in roles)
+    wanted = "the path of one file" if roles == ("rows",) else ",".join(f"{role}=FILE" for role in roles)
+    raise GoldenError(
+        "golden.bad-location",
+        "this format needs other files than were named.",
+        hint=f"Write {wanted}.",
+        where=",".join(f"{role}={part.path}" for role, part in parts.items()),
+    )
+
+
 def joint_sha256(parts: Parts) -> str:
     """SHA-256 of the bytes on disk; of several files, of their concatenation in the order of `ROLES`."""
     digest = hashlib.sha256()

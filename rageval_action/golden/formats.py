@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FORMATS: dict[str, str] = {
     "canonical": "rageval_action.golden.canonical:read",
+    "trec": "rageval_action.golden.trec:read",
 }
 """Format -> `module:function`, a `golden.interface.Reader`; looked up only when that format is read."""
 
@@ -43,8 +44,7 @@ def read_golden(location: str | Path, *, format: str = "auto") -> GoldenSet:  # 
 
 def detect(parts: Parts) -> str:
     """Name in `FORMATS` of the format that the files look like."""
-    del parts
-    return "canonical"
+    return "canonical" if "rows" in parts else "trec"
 
 
 def _reader(name: str) -> Reader:

@@ -1,0 +1,73 @@
+"""`rageval evaluate`: measure, record, and with a baseline compare and judge."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_action.cli.common import configure, flags, world, write_text
+from rageval_action.cli.output import write_json
+
+EVALUATE_FLAGS = (
+    "golden", "snapshot", "unit", "k", "measures", "depth", "retriever", "access", "model", "no-answer-threshold",
+    "threads", "texts", "review", "region",
+)
+
+
+@click.command()
+@flags(*EVALUATE_FLAGS)
+@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the run record.")
+@click.option("--baseline", default="", metavar="RECORD", help="Record (folder or zip) to compare with and be judged by.")
+@click.option("--json", "json_target", default="", metavar="FILE", help="Write the record's summary as JSON; - is standard output.")
+@click.option("--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output.")
+def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: str, **given: Any) -> int:
+    """Measure a retriever on a golden set and write the run record.
+
+    With --baseline the record is compared and judged, and the exit code says what came out: 0 pass, no baseline or
+    inconclusive, 1 regression, 2 bad input, 3 cannot measure.
+    """
+    from rageval_action import pipeline
+    from rageval_action.core.record import encode
+    from rageval_action.core.verdict import NoBaseline
+    from rageval_action.records import check_out, read_record, write_files
+
+    settings = configure(given, config)
+    pipeline.require(settings, "golden", "snapshot")
+    check_out(Path(out))
+    before = pipeline.Baseline(record=read_record(baseline)) if baseline else NoBaseline("none was given")
+    candidate = pipeline.evaluate(settings, world())
+    told = pipeline.conclude(candidate, before, settings.policy, today=datetime.datetime.now(datetime.UTC).date())
+    files = encode(candidate)
+    if baseline:
+        files["comparison.json"] = encode_document(told)
+    write_files(Path(out), files)
+    report(told, candidate.record, json_target, markdown, candidate.record)
+    return told.exit_code
+
+
+def encode_document(told: Any) -> bytes:
+    """`comparison.json`, indented, keys in a fixed order."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
+
+
+def report(told: Any, record: Any, json_target: str, markdown: str, summary: object) -> None:
+    """Tell the result on every surface that was asked for; standard output holds one of them."""
+    from rageval_action.reports.view import view
+
+    shown = view(told, record)
+    if json_target:
+        write_json(json_target, summary)
+    if markdown:
+        from rageval_action.reports.render import markdown as render
+
+        write_text(markdown, render(shown))
+    if "-" not in (json_target, markdown):
+        from rageval_action.reports.terminal import show
+
+        show(shown, sys.stdout)

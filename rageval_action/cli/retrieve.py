@@ -1,0 +1,39 @@
+"""`rageval retrieve`: rankings only, for an earlier step of a workflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_action.cli.common import configure, flags, write_text
+
+
+@click.command()
+@flags("golden", "snapshot", "depth", "retriever", "access", "model", "threads", "review")
+@click.option("--out", required=True, metavar="FILE", help="Where the rankings go: one JSON line a query.")
+def retrieve(config: str, out: str, **given: Any) -> int:
+    """Rank every query and write the rankings, without judging anything.
+
+    The file is what the retriever `run-file` reads: it lets the step that can run a retriever be another one than the
+    step that judges it. Ends with 3 when every query failed.
+    """
+    import msgspec
+
+    from rageval_action import pipeline
+    from rageval_action.errors import CannotMeasureError, ConfigError
+
+    settings = configure(given, config)
+    pipeline.require(settings, "golden", "snapshot")
+    if out != "-" and Path(out).exists():
+        raise ConfigError("output.exists", "the file exists already.", hint="Give a new one to --out.", where=out)
+    inputs = pipeline.read(settings)
+    run = pipeline.rank(settings, inputs, settings.depth)
+    failed = [ranking for ranking in run.rankings if ranking.error]
+    if len(failed) == len(run.rankings):
+        raise CannotMeasureError("retrieve.all-failed", f"every query failed; the first: {failed[0].error}.")
+    lines = (msgspec.json.encode(ranking).decode() + "\n" for ranking in run.rankings)
+    write_text(out, "".join(lines))
+    click.echo(f"{out}: {len(run.rankings)} rankings, {len(failed)} failed", err=True)
+    return 0

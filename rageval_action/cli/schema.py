@@ -1,0 +1,38 @@
+"""`rageval schema`: the JSON Schema of a wire format, generated from the types that read and write it."""
+
+from __future__ import annotations
+
+import click
+
+NAMES = ("record", "rankings", "comparison", "scores", "error", "manifest", "golden")
+
+
+@click.command()
+@click.argument("name", type=click.Choice(NAMES))
+def schema(name: str) -> None:
+    """Print the JSON Schema of NAME (`rankings` and `golden` describe one line)."""
+    import msgspec
+
+    described = msgspec.json.schema(_kind(name))
+    described["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    click.echo(msgspec.json.format(msgspec.json.encode(described), indent=2).decode())
+
+
+def _kind(name: str) -> type:
+    from rageval_action.cli.output import ErrorDocument
+    from rageval_action.core.document import ComparisonDocument
+    from rageval_action.core.record import QueryRow, Record
+    from rageval_action.core.scoring import ScoreReport
+    from rageval_action.core.snapshot import Manifest
+    from rageval_action.golden.canonical import GoldenRow
+
+    kinds: dict[str, type] = {
+        "record": Record,
+        "rankings": QueryRow,
+        "comparison": ComparisonDocument,
+        "scores": ScoreReport,
+        "error": ErrorDocument,
+        "manifest": Manifest,
+        "golden": GoldenRow,
+    }
+    return kinds[name]

@@ -1,0 +1,179 @@
+"""`rageval score`: a run file against qrels, as trec_eval would score it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.core.measures import DEFAULT_LADDER, Measure, parse_measures
+from rageval_action.core.scoring import MeasureScores, ScoreReport, batch, mean
+from rageval_action.core.scoring import score as score_batch
+from rageval_action.core.trec import TrecRanking, TrecRun, parse_qrels, parse_run
+from rageval_action.core.types import Grades, Notice
+from rageval_action.errors import GoldenError, RagevalError, RecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT_MEASURES = (*DEFAULT_LADDER, "map")
+NAMED_QUERIES = 5
+NOTHING = TrecRanking((), ())
+
+
+@click.command()
+@click.option("--qrels", required=True, metavar="FILE", help="Judgments: query 0 document grade.")
+@click.option(
+    "--run", "run_file", required=True, metavar="FILE", help="Ranking: query Q0 document rank score tag."
+)
+@click.option(
+    "--measures",
+    multiple=True,
+    metavar="LIST",
+    help=f"Repeats or takes commas; recall@1,3,5 is three. Default: {','.join(DEFAULT_MEASURES)}.",
+)
+@click.option("--per-query", is_flag=True, help="Show every query, not the means alone.")
+@click.option(
+    "--relevance-level",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Lowest grade that counts as relevant; nDCG takes every grade above 0.",
+)
+@click.option("--json", "json_file", default="", metavar="FILE", help="Write JSON; - is standard output.")
+def score(
+    qrels: str,
+    run_file: str,
+    measures: tuple[str, ...],
+    per_query: bool,
+    relevance_level: int,
+    json_file: str,
+) -> None:
+    """Score a TREC run against TREC qrels, with trec_eval's definitions and order.
+
+    Every query of the qrels counts; one that the run lacks scores 0.
+    """
+    with errors_as_json(json_file):
+        chosen = parse_measures(measures or DEFAULT_MEASURES)
+        judgments = parse_qrels(_read(qrels, GoldenError), where=qrels)
+        run = parse_run(_read(run_file, RecordError), where=run_file)
+        if not judgments.keys() & run.rankings.keys():
+            raise RecordError(
+                "trec.no-overlap",
+                f"no query of the run has judgments in {qrels}.",
+                hint="Check that both files use the same query ids.",
+                where=run_file,
+            )
+        rankings = [run.rankings.get(query, NOTHING) for query in judgments]
+        seen = batch(
+            [one.ids for one in rankings], [Grades(one) for one in judgments.values()], level=relevance_level
+        )
+        values = score_batch(seen, chosen)
+        report = ScoreReport(
+            queries=len(judgments),
+            measures={str(one): _scores(values[one], list(judgments) if per_query else []) for one in chosen},
+            warnings=(
+                *_mismatches(judgments, run),
+                *_unmeasured(list(judgments), [int(count) for count in seen.relevant], relevance_level),
+                *_ties(rankings, chosen),
+                *_undefined(values),
+            ),
+        )
+        if json_file:
+            write_json(json_file, report)
+    if json_file != STANDARD_OUTPUT:
+        _print(report)
+
+
+def _read(path: str, error: type[RagevalError]) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as fault:
+        raise error("trec.unreadable", f"the file cannot be read: {fault.strerror}.", where=path) from fault
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _scores(values: NDArray[np.float64], queries: Sequence[str]) -> MeasureScores:
+    """The mean, and a value for each of `queries` (all of them, or none)."""
+    by_query = {query: _defined(value) for query, value in zip(queries, values.tolist(), strict=False)}
+    return MeasureScores(mean=_defined(mean(values.tolist())), per_query=by_query)
+
+
+def _some(ids: Sequence[str]) -> str:
+    """A count with the first few ids."""
+    more = ", …" if len(ids) > NAMED_QUERIES else ""
+    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'} ({', '.join(ids[:NAMED_QUERIES])}{more})"
+
+
+def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:
+    unanswered = [query for query in judgments if query not in run.rankings]
+    if unanswered:
+        yield Notice(
+            code="trec.unanswered",
+            text=f"{_some(unanswered)} of the qrels not in the run: scored 0 and counted.",
+        )
+    unjudged = [query for query in run.rankings if query not in judgments]
+    if unjudged:
+        yield Notice(
+            code="trec.without-judgments", text=f"{_some(unjudged)} of the run not in the qrels: left out."
+        )
+
+
+def _unmeasured(queries: Sequence[str], relevant: Sequence[int], level: int) -> Iterator[Notice]:
+    empty = [query for query, count in zip(queries, relevant, strict=True) if not count]
+    if empty:
+        yield Notice(
+            code="trec.nothing-relevant",
+            text=f"{_some(empty)} with nothing judged relevant (grade {level} or more): scored 0 and counted.",
+        )
+
+
+def _ties(rankings: Sequence[TrecRanking], measures: Sequence[Measure]) -> Iterator[Notice]:
+    cutoffs = sorted({one.cutoff for one in measures if one.cutoff})
+    tied = sum(
+        any(one.scores[k - 1] == one.scores[k] for k in cutoffs if k < len(one.scores)) for one in rankings
+    )
+    if tied:
+        where = ", ".join(map(str, cutoffs))
+        yield Notice(
+            code="trec.ties",
+            text=f"equal scores on both sides of a cutoff ({where}) in {tied} of {len(rankings)} queries: there the "
+            "document id decides, descending, as in trec_eval.",
+        )
+
+
+def _undefined(values: Mapping[Measure, NDArray[np.float64]]) -> Iterator[Notice]:
+    for measure, column in values.items():
+        missing = sum(map(math.isnan, column.tolist()))
+        if missing:
+            yield Notice(
+                code="score.undefined",
+                text=f"{measure} is not defined for {missing} of {len(column)} queries (nothing was returned): "
+                "they are left out of its mean.",
+            )
+
+
+def _print(report: ScoreReport) -> None:
+    """Rows of measure, query and value, the queries first, as trec_eval prints them; warnings on standard error."""
+    rows: list[tuple[str, str, float | None]] = [
+        (name, query, value)
+        for name, scores in report.measures.items()
+        for query, value in scores.per_query.items()
+    ]
+    rows += [(name, "all", scores.mean) for name, scores in report.measures.items()]
+    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    for name, query, value in rows:
+        shown = "undefined" if value is None else f"{value:.4f}"
+        click.echo(f"{name:<{first}}  {query:<{second}}  {shown}")
+    for warning in report.warnings:
+        click.echo(f"warning: {warning.text}", err=True)

@@ -1,0 +1,255 @@
+"""One table of options. From it come the CLI's flags, the Action's inputs and the keys of `rageval.yml`.
+
+Precedence: flag > input > file > default. The policy (`gates`, `waivers`, `fail-on`, `max-errors`) stands only in the
+file: when a pull request is judged, the file is the base branch's (design §8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from rageval_action.core.policy import Policy, parse_policy
+from rageval_action.errors import ConfigError
+
+FILE = "rageval.yml"
+
+Kind: TypeAlias = Literal["text", "path", "integer", "number", "flag", "list", "choice"]
+
+POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors"})
+
+
+class Option(Struct, frozen=True, kw_only=True):
+    """One option in all its spellings.
+
+    Attributes:
+        name: kebab-case; `--name`, `INPUT_NAME` (hyphens or underscores), `name:` in the file.
+        default: as written by a user; empty = not set.
+        choices: for `choice`.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(name="golden", kind="path", help="Golden set: queries with what should be found."),
+    Option(name="snapshot", kind="path", help="Index snapshot to search."),
+    Option(
+        name="unit",
+        kind="choice",
+        choices=("auto", "document", "chunk", "evidence"),
+        default="auto",
+        help="What the judgments name; auto looks where their ids are found.",
+    ),
+    Option(name="k", kind="integer", default="5", help="How many results your application uses: the headline cutoff."),
+    Option(name="measures", kind="list", help="Measures, e.g. recall@1,3,5,10,mrr; repeatable. Default: a ladder around k."),
+    Option(name="depth", kind="integer", default="100", help="How many distinct documents to rank per query, at least."),
+    Option(name="retriever", kind="text", default="dense", help="Which retriever to measure."),
+    Option(
+        name="access",
+        kind="choice",
+        choices=("enforce", "audit"),
+        default="enforce",
+        help="enforce: search only what the query may see; audit: judge every hit as returned.",
+    ),
+    Option(name="model", kind="text", help="Folder or name of the embedding model, where query vectors are not cached."),
+    Option(name="no-answer-threshold", kind="number", help="Score from which a hit for an unanswerable query counts."),
+    Option(name="threads", kind="integer", default="0", help="Threads of the search library; 0 leaves it its default."),
+    Option(name="texts", kind="flag", default="true", help="Keep query texts in the record (up to 300 characters)."),
+    Option(name="review", kind="choice", choices=("optional", "required"), default="optional",
+           help="required: rows that nobody accepted take no part, and are counted."),
+    Option(name="region", kind="text", help="Where the run took place, for latency comparisons."),
+)
+
+BY_NAME: dict[str, Option] = {option.name: option for option in OPTIONS}
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """Everything an evaluation is told, checked.
+
+    Attributes:
+        measures: as written; empty = the default ladder around `k`.
+        no_answer_threshold: None = the no-answer track is not measured.
+        retriever_options: the retriever's own options (`retriever:` as a mapping in the file).
+    """
+
+    golden: str
+    snapshot: str
+    unit: Literal["auto", "document", "chunk", "evidence"]
+    k: int
+    measures: tuple[str, ...]
+    depth: int
+    retriever: str
+    retriever_options: dict[str, str | int | float | bool]
+    access: Literal["enforce", "audit"]
+    model: str
+    no_answer_threshold: float | None
+    threads: int
+    texts: bool
+    review: Literal["optional", "required"]
+    region: str
+    policy: Policy
+
+
+def read_file(path: Path) -> dict[str, object]:
+    """`rageval.yml` as plain values. Relative paths in it are relative to its folder.
+
+    Raises:
+        ConfigError: `config.not-found`, `config.bad-yaml`, `config.unknown-key`.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError("config.not-found", f"{error.strerror}.", where=str(path)) from error
+    values = parse_file(data, where=str(path))
+    for name in ("golden", "snapshot"):
+        if isinstance(values.get(name), str):
+            values[name] = _beside(path, str(values[name]))
+    return values
+
+
+def _beside(file: Path, location: str) -> str:
+    """A location named in the file, seen from the current folder; `scheme:path` and `role=path` stay as they are."""
+    if ":" in location or "=" in location:
+        return location
+    return str(file.parent / location)
+
+
+def parse_file(data: bytes, *, where: str) -> dict[str, object]:
+    """The values of a configuration file; every key is known."""
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        values = yaml.load(data, Loader=loader)  # noqa: S506 - a safe loader, the C one where there is one
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"{where}:{mark.line + 1}" if mark else where
+        problem = getattr(error, "problem", None) or "not readable"
+        raise ConfigError("config.bad-yaml", f"not valid YAML: {problem}.", where=place) from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise ConfigError("config.bad-yaml", "the file is not a mapping of names to values.", where=where)
+    for key in values:
+        if key not in BY_NAME and key not in POLICY_KEYS:
+            raise _unknown(key, where)
+    return values
+
+
+def _unknown(key: str, where: str) -> ConfigError:
+    import difflib
+
+    near = difflib.get_close_matches(key, [*BY_NAME, *POLICY_KEYS], n=1)
+    hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join([*BY_NAME, *sorted(POLICY_KEYS)])}."
+    return ConfigError("config.unknown-key", f'there is no option "{key}".', hint=hint, where=where)
+
+
+def load(
+    flags: Mapping[str, object], inputs: Mapping[str, str], file: Mapping[str, object], *, where: str = FILE
+) -> Config:
+    """Join the sources of options into one checked configuration.
+
+    Args:
+        flags: option name -> value as given on the command line; absent, None or () = not given.
+        inputs: environment, of which `INPUT_*` is read in both spellings; empty strings = not given.
+        file: plain values of the configuration file; `where` names it in messages.
+    """
+    values = {option.name: _pick(option, flags, inputs, file, where) for option in OPTIONS}
+    retriever, options = _retriever(values["retriever"], where)
+    policy = parse_policy({**{key: file[key] for key in POLICY_KEYS if key in file}, "k": values["k"]}, where=where)
+    if values["depth"] < values["k"]:
+        text = f"depth is {values['depth']}, less than k = {values['k']}."
+        raise ConfigError("config.bad-value", text, hint="Rank at least k documents.", where="depth")
+    named = {name.replace("-", "_"): value for name, value in values.items()}
+    return Config(**{**named, "retriever": retriever, "retriever_options": options, "policy": policy})
+
+
+def _pick(
+    option: Option, flags: Mapping[str, object], inputs: Mapping[str, str], file: Mapping[str, object], where: str
+) -> Any:
+    name = option.name
+    given = flags.get(name, flags.get(name.replace("-", "_")))
+    if given is not None and given != ():
+        return _typed(option, given, f"--{name}")
+    for spelling in (f"INPUT_{name.upper()}", f"INPUT_{name.upper().replace('-', '_')}"):
+        if inputs.get(spelling, "").strip():
+            return _typed(option, inputs[spelling].strip(), f"input {name}")
+    if name in file and file[name] is not None:
+        return _typed(option, file[name], f"{where}: {name}")
+    return _typed(option, option.default, name) if option.default or option.kind == "list" else _ABSENT[option.kind]
+
+
+_ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}
+"""What an option without default is when nobody set it."""
+
+_TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
+
+
+def _typed(option: Option, value: object, place: str) -> Any:
+    try:
+        match option.kind:
+            case "integer":
+                return _integer(value)
+            case "number":
+                return msgspec.convert(value, float, strict=False)
+            case "flag":
+                return _flag(value)
+            case "list":
+                return _list(value)
+            case "choice":
+                return _choice(option, value)
+            case _:
+                if option.name == "retriever" and isinstance(value, dict):
+                    return value
+                return msgspec.convert(value, str)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ConfigError("config.bad-value", f"{error}.", where=place) from error
+
+
+def _integer(value: object) -> int:
+    number = msgspec.convert(value, int, strict=False)
+    if number < 0:
+        raise ValueError(f"{number} is negative")
+    return number
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError(f'"{value}" is neither true nor false')
+    return word in _TRUE
+
+
+def _list(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.replace("\n", ",").split(",") if part.strip())
+    return msgspec.convert(value, tuple[str, ...])
+
+
+def _choice(option: Option, value: object) -> str:
+    if value not in option.choices:
+        raise ValueError(f'"{value}" is none of {", ".join(option.choices)}')
+    return str(value)
+
+
+def _retriever(value: object, where: str) -> tuple[str, dict[str, str | int | float | bool]]:
+    """`retriever: bm25` or `retriever: {name: bm25, k1: 1.2}`."""
+    if isinstance(value, str):
+        return value, {}
+    try:
+        options = msgspec.convert(value, dict[str, str | int | float | bool])
+        return str(options.pop("name")), options
+    except (msgspec.ValidationError, KeyError) as error:
+        hint = "Write `retriever: NAME` or `retriever: {name: NAME, OPTION: VALUE}`."
+        raise ConfigError("config.bad-value", f"retriever: {error}.", hint=hint, where=where) from error

@@ -1,0 +1,107 @@
+"""The comparison as a document: what `rageval compare --json` prints and `comparison.json` holds (design §11).
+
+It holds everything a report shows, so that a job which trusts nothing but validated data can render it again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from rageval_action.core.changes import Factor, QueryChange, Turnover
+from rageval_action.core.comparison import Comparison, LabelsUnchanged, MeasureRow, Pairing
+from rageval_action.core.policy import plain_gate
+from rageval_action.core.types import Notice
+from rageval_action.core.verdict import Override, Reason, State, Verdict, Word
+
+Rung: TypeAlias = Literal["exact", "ancestor", "snapshot", "base-branch-record", "file"]
+"""Where a baseline is from: the artifact of the exact base commit, of an ancestor of it, a snapshot evaluated in the
+same job, a record file as it stands on the base branch, or a record that the user named."""
+
+
+class BaselineInfo(Struct, frozen=True, kw_only=True):
+    """The baseline that was used. `age_s`: how much older it is than the candidate; `distance`: commits from the base."""
+
+    run_id: str
+    sha: str
+    rung: Rung
+    age_s: float
+    distance: int | None = None
+
+
+class GateResult(Struct, frozen=True, kw_only=True):
+    """One gate and what it said."""
+
+    gate: dict[str, object]
+    state: State
+    text: str
+    waived: str = ""
+
+
+class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
+    """See design §11. Beyond the contract's fields: what the report needs to be drawn again.
+
+    Attributes:
+        baseline: None when there is none; `reasons` then says why.
+        measures: under the candidate's labels. old_label_measures: under the baseline's, empty when they agree.
+        queries: every changed or missed query, worst first.
+    """
+
+    schema_name: Literal["rageval.comparison/1"] = "rageval.comparison/1"
+    verdict: Word
+    exit_code: int
+    overridden: Override | None
+    reasons: tuple[Reason, ...]
+    baseline: BaselineInfo | None
+    pairing: Pairing
+    measures: tuple[MeasureRow, ...] = ()
+    queries: tuple[QueryChange, ...] = ()
+    warnings: tuple[Notice, ...] = ()
+    k: int
+    depth: int = 0
+    gates: tuple[GateResult, ...] = ()
+    relabelled: tuple[str, ...] = ()
+    old_label_measures: tuple[MeasureRow, ...] = ()
+    factors: tuple[Factor, ...] = ()
+    turnover: Turnover | None = None
+
+
+def document(
+    verdict: Verdict, k: int, comparison: Comparison | None, baseline: BaselineInfo | None
+) -> ComparisonDocument:
+    """Join a verdict with the comparison it rests on; without one, only reasons and gates are told."""
+    gates = tuple(
+        GateResult(
+            gate=plain_gate(outcome.gate),
+            state=outcome.state,
+            text=outcome.text,
+            waived=f"{outcome.waiver.owner}: {outcome.waiver.reason}" if outcome.waiver else "",
+        )
+        for outcome in verdict.outcomes
+    )
+    head = ComparisonDocument(
+        verdict=verdict.verdict,
+        exit_code=verdict.exit_code,
+        overridden=verdict.overridden,
+        reasons=verdict.reasons,
+        baseline=baseline,
+        pairing=comparison.pairing if comparison else Pairing(paired=0),
+        k=k,
+        gates=gates,
+    )
+    if comparison is None:
+        return head
+    old = comparison.old_view
+    return msgspec.structs.replace(
+        head,
+        measures=comparison.view.rows,
+        queries=comparison.queries,
+        warnings=comparison.warnings,
+        depth=comparison.depth,
+        relabelled=comparison.relabelled,
+        old_label_measures=() if isinstance(old, LabelsUnchanged) else old.rows,
+        factors=comparison.factors,
+        turnover=comparison.turnover,
+    )

@@ -1,0 +1,172 @@
+"""One evaluation from top to bottom: read, link, rank, audit, score, record; then compare, judge, tell."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rageval_action.config import Config
+from rageval_action.core.access import audit
+from rageval_action.core.comparison import Comparison, compare
+from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document
+from rageval_action.core.evaluation import Provenance, Settings, assemble
+from rageval_action.core.linking import link
+from rageval_action.core.measures import Measure, ladder, parse_measures
+from rageval_action.core.policy import Policy, measures_of, plain
+from rageval_action.core.record import GitInfo, RunRecord
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.types import GoldenSet, Notice, Run
+from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
+from rageval_action.errors import ConfigError, GoldenError
+from rageval_action.golden.formats import read_golden
+from rageval_action.retrievers.interface import RetrieverContext, build
+from rageval_action.snapshots.encoder import query_encoder
+from rageval_action.snapshots.interface import open_snapshot
+
+
+class World(Struct, frozen=True, kw_only=True):
+    """What an evaluation needs from outside, handed in by the shell."""
+
+    now: Callable[[], datetime.datetime]
+    new_id: Callable[[], str]
+    versions: Mapping[str, str]
+    hardware: Mapping[str, str | int]
+    git: GitInfo = GitInfo()
+
+
+class Inputs(Struct, frozen=True, kw_only=True):
+    """What was read: the golden set without the rows that take no part (counted), and the checked snapshot."""
+
+    golden: GoldenSet
+    unreviewed: int
+    snapshot: Snapshot
+
+
+class Baseline(Struct, frozen=True, kw_only=True):
+    """A baseline record and where it was found."""
+
+    record: RunRecord
+    rung: Rung = "file"
+    distance: int | None = None
+
+
+def evaluate(config: Config, world: World) -> RunRecord:
+    """Measure one retriever: everything that a later comparison needs, as a record.
+
+    Raises:
+        RagevalError: whatever is wrong with the golden set, the snapshot or the options, before anything is computed.
+    """
+    measures = chosen_measures(config)
+    inputs = read(config)
+    golden, snapshot = inputs.golden, inputs.snapshot
+    linked = link(golden, snapshot.chunks, config.unit)
+    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in measures)]))
+    audited = audit(run, golden.queries, {chunk.id: chunk for chunk in snapshot.chunks})
+    settings = Settings(
+        measures=measures,
+        k=config.k,
+        access=config.access,
+        threshold=config.no_answer_threshold,
+        keep_texts=config.texts,
+        unreviewed=inputs.unreviewed,
+        policy=plain(config.policy),
+    )
+    provenance = Provenance(
+        run_id=world.new_id(),
+        created_at=world.now(),
+        git=world.git,
+        versions=dict(world.versions),
+        hardware=dict(world.hardware),
+        region=config.region,
+    )
+    return assemble(golden, linked, snapshot, audited, settings, provenance)
+
+
+def read(config: Config) -> Inputs:
+    """Read and check the golden set and the snapshot; nothing is computed before both are sound."""
+    golden, unreviewed = reviewed(read_golden(config.golden), required=config.review == "required")
+    return Inputs(golden=golden, unreviewed=unreviewed, snapshot=open_snapshot(config.snapshot))
+
+
+def rank(config: Config, inputs: Inputs, depth: int) -> Run:
+    """Let the configured retriever rank every query to `depth` distinct documents."""
+    context = RetrieverContext(
+        snapshot=inputs.snapshot,
+        encode=query_encoder(inputs.snapshot, model_path=config.model),
+        options=config.retriever_options,
+        access=config.access,
+        threads=config.threads,
+    )
+    return build(config.retriever, context).retrieve(inputs.golden.queries, depth)
+
+
+def conclude(
+    candidate: RunRecord,
+    baseline: Baseline | NoBaseline | BaselineUnknown,
+    policy: Policy,
+    *,
+    today: datetime.date,
+    override: Override | None = None,
+) -> ComparisonDocument:
+    """Compare a record with its baseline, if there is one, and judge it."""
+    against: Against
+    told: BaselineInfo | None = None
+    comparison: Comparison | None = None
+    if isinstance(baseline, Baseline):
+        against = comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
+        told = _told(baseline, candidate)
+    else:
+        against = baseline
+    verdict = judge(policy, candidate.record, against, today=today, override=override)
+    return document(verdict, candidate.record.k, comparison, told)
+
+
+def chosen_measures(config: Config) -> tuple[Measure, ...]:
+    """The measures asked for, or the ladder around k, and whatever the gates need."""
+    asked = parse_measures(config.measures) if config.measures else ladder(config.k)
+    needed = parse_measures([f"recall@{config.k}", *measures_of(config.policy)])
+    return tuple(dict.fromkeys([*asked, *needed]))
+
+
+def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ...]:
+    """The candidate's measures and whatever the gates need."""
+    return parse_measures([*candidate.record.measures, *measures_of(policy)])
+
+
+def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
+    """Leave out rows that were rejected, and with `required` also those that nobody accepted; count them all."""
+    kept = tuple(q for q in golden.queries if q.review == "accepted" or (q.review == "pending" and not required))
+    left = len(golden.queries) - len(kept)
+    if not left:
+        return golden, 0
+    if not kept:
+        hint = "Accept rows with `rageval golden review`, or set `review: optional`."
+        raise GoldenError("golden.nothing-reviewed", "no row is accepted.", hint=hint, where=golden.path)
+    note = Notice(code="golden.unreviewed", text=f"{left} rows take no part: rejected, or not accepted by anybody")
+    return replace(golden, queries=kept, notices=(*golden.notices, note)), left
+
+
+def require(config: Config, *names: str) -> None:
+    """Refuse to start without these options.
+
+    Raises:
+        ConfigError: `config.missing`.
+    """
+    for name in names:
+        if not getattr(config, name):
+            hint = f"Give --{name}, or `{name}:` in rageval.yml."
+            raise ConfigError("config.missing", f"no {name} was given.", hint=hint)
+
+
+def _told(baseline: Baseline, candidate: RunRecord) -> BaselineInfo:
+    old, new = baseline.record.record, candidate.record
+    return BaselineInfo(
+        run_id=old.run_id,
+        sha=old.git.sha,
+        rung=baseline.rung,
+        age_s=(new.created_at - old.created_at).total_seconds(),
+        distance=baseline.distance,
+    )
