@@ -55,7 +55,11 @@ RETRIEVERS: dict[str, str] = {
     "bm25": "rageval_action.retrievers.bm25:Bm25Retriever",
     "dense": "rageval_action.retrievers.dense:DenseRetriever",
     "hybrid": "rageval_action.retrievers.hybrid:HybridRetriever",
+    "command": "rageval_action.retrievers.command:CommandRetriever",
+    "http": "rageval_action.retrievers.http:HttpRetriever",
+    "python": "rageval_action.retrievers.python:PythonRetriever",
     "rerank": "rageval_action.retrievers.rerank:RerankRetriever",
+    "run-file": "rageval_action.retrievers.run_file:RunFileRetriever",
 }
 
 

@@ -41,6 +41,7 @@ class Corpus:
             [self._acls.setdefault(chunk.acl, len(self._acls)) for chunk in chunks], dtype=np.int64
         )
         self._hashes: dict[int, str] = {}
+        self._rows: dict[str, list[int]] = {}
 
     def visible(self, query: Query) -> NDArray[np.bool_] | None:
         """(rows,) True where the query may see the chunk; None when it may see all or is not judged."""
@@ -48,6 +49,13 @@ class Corpus:
             return None
         admitted = [acl is None or acl.admits(query.acl) for acl in self._acls]  # type: ignore[attr-defined]
         return np.array(admitted, dtype=np.bool_)[self._acl_of]
+
+    def rows_of(self, document: str) -> list[int]:
+        """The rows of a document's chunks; empty when there is no such document."""
+        if not self._rows:
+            for row, chunk in enumerate(self.chunks):
+                self._rows.setdefault(chunk.doc, []).append(row)
+        return self._rows.get(document, [])
 
     def sees(self, query: Query, row: int) -> bool:
         """True when the query may see the chunk in `row`, or is not judged for access."""

@@ -1,0 +1,157 @@
+"""What comes back from systems that are not ours: checked, named, and turned into rankings.
+
+Nothing that another system says stops the run: a wrong answer costs the query that it answers.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from rageval_action.core.types import Hit, Notice, Query, Ranking
+from rageval_action.retrievers.interface import RetrieverContext
+from rageval_action.retrievers.ranking import Corpus, ordered
+
+MAX_RESULTS = 100_000
+EXAMPLES = 3
+
+
+class AnswerError(Exception):
+    """Why an answer cannot be used; its text is the query's error."""
+
+
+def read_results(found: object) -> list[tuple[str, float]]:
+    """Ids with scores out of decoded JSON, in the order of design §6.
+
+    Accepts a list of ids (best first), of `[id, score]`, or of objects with `id` and perhaps `score`. Without
+    scores the order given stands, as 1/rank. A repeated id keeps its first place (the caller counts them).
+
+    Raises:
+        AnswerError: anything else, a score that is not finite, scores for some results only.
+    """
+    if not isinstance(found, list):
+        raise AnswerError(f"the results are not a list but {type(found).__name__}")
+    if len(found) > MAX_RESULTS:
+        raise AnswerError(f"{len(found)} results are more than {MAX_RESULTS}")
+    entries = [_entry(item, place) for place, item in enumerate(found, 1)]
+    scored = [(name, score) for name, score in entries if score is not None]
+    if len(scored) == len(entries):
+        return scored
+    if scored:
+        raise AnswerError("some results have a score and some have none")
+    return [(name, 1.0 / rank) for rank, (name, _) in enumerate(entries, 1)]
+
+
+def _entry(item: object, place: int) -> tuple[str, float | None]:
+    name, score = item, None
+    if isinstance(item, dict):
+        name, score = item.get("id"), item.get("score")
+    elif isinstance(item, list) and len(item) == 2:
+        name, score = item
+    if isinstance(name, bool) or not isinstance(name, (str, int)) or name == "":
+        raise AnswerError(f"result {place} has no id")
+    if score is None:
+        return str(name), None
+    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
+        raise AnswerError(f"the score of result {place} is not a finite number")
+    return str(name), float(score)
+
+
+class Filler:
+    """Turns checked results into rankings and remembers what a reader must be told.
+
+    An id may be a chunk's or a document's. An id that the snapshot does not know keeps its place, since the
+    system did return it there; when *all* ids of an answer are unknown the query counts as failed.
+    """
+
+    def __init__(self, context: RetrieverContext) -> None:
+        self.corpus = Corpus(context.snapshot.chunks)
+        self._enforce = context.access == "enforce"
+        self._unknown: Counter[str] = Counter()
+        self._repeated = self._hidden = 0
+
+    def ranking(
+        self, query: Query, results: Sequence[tuple[str, float]], depth: int, latency: Mapping[str, float]
+    ) -> Ranking:
+        """The ranking, or a failed one; `results` as `read_results` gives them."""
+        named = self._named(results)
+        if results and not any(self._known(name) for name in named):
+            first = next(iter(named))
+            return self.failed(
+                query, f'none of the ids returned is in the snapshot (first: "{first}")', latency
+            )
+        hits: list[Hit] = []
+        documents: set[str] = set()
+        for name, score in ordered(list(named.items())):
+            hit = self._hit(name, len(hits) + 1, score)
+            if self._enforce and not self._visible(query, hit):
+                self._hidden += 1
+                continue
+            if not self._known(name):
+                self._unknown[name] += 1
+            hits.append(hit)
+            documents.add(hit.doc)
+            if len(documents) == depth:
+                break
+        return Ranking(query_id=query.id, hits=tuple(hits), latency_ms=dict(latency))
+
+    def failed(self, query: Query, why: str, latency: Mapping[str, float] | None = None) -> Ranking:
+        """A ranking that says why there is none."""
+        return Ranking(query_id=query.id, error=why, latency_ms=dict(latency or {}))
+
+    def notices(self) -> tuple[Notice, ...]:
+        """What happened on the way, counted."""
+        told: list[Notice] = []
+        if self._unknown:
+            shown = ", ".join(f'"{name}"' for name, _ in self._unknown.most_common(EXAMPLES))
+            text = (
+                f"{sum(self._unknown.values())} results name ids that are not in the snapshot, e.g. {shown}"
+            )
+            told.append(Notice(code="retriever.unknown-ids", text=text))
+        if self._repeated:
+            text = f"{self._repeated} results repeat an id of the same ranking; the first place counts"
+            told.append(Notice(code="retriever.repeated-ids", text=text))
+        if self._hidden:
+            text = f"{self._hidden} results that the query may not see were taken out (access: enforce)"
+            told.append(Notice(code="retriever.hidden-results", text=text))
+        return tuple(told)
+
+    def _named(self, results: Sequence[tuple[str, float]]) -> dict[str, float]:
+        named: dict[str, float] = {}
+        for given, score in results:
+            name = given if self._known(given) else unicodedata.normalize("NFC", given)
+            if name in named:
+                self._repeated += 1
+            named.setdefault(name, score)
+        return named
+
+    def _known(self, name: str) -> bool:
+        return name in self.corpus.row_of or name in self.corpus.documents
+
+    def _hit(self, name: str, rank: int, score: float) -> Hit:
+        row = self.corpus.row_of.get(name)
+        return (
+            Hit(id=name, doc=name, rank=rank, score=score)
+            if row is None
+            else self.corpus.hit(row, rank, score)
+        )
+
+    def _visible(self, query: Query, hit: Hit) -> bool:
+        row = self.corpus.row_of.get(hit.id)
+        if row is not None:
+            return self.corpus.sees(query, row)
+        rows = self.corpus.rows_of(hit.id)
+        return not rows or any(self.corpus.sees(query, row) for row in rows)
+
+
+def question(query: Query, depth: int) -> dict[str, Any]:
+    """A query as another system is asked it: id, query, depth, and who asks where that is known."""
+    asked: dict[str, Any] = {"id": query.id, "query": query.text, "depth": depth}
+    if query.acl is not None:
+        asked["acl"] = msgspec.to_builtins(query.acl)
+    return asked

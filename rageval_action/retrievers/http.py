@@ -1,0 +1,189 @@
+"""A team's own search service, asked over HTTP: a JSON body made from a template, results found by a path."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from rageval_action.core.types import Query, Ranking, Run
+from rageval_action.retrievers.external import AnswerError, Filler, read_results
+from rageval_action.retrievers.interface import RetrieverContext
+from rageval_action.retrievers.options import Options
+from rageval_action.retrievers.progress import track
+from rageval_action.transport import Client, TransportError, fill, public
+
+GIVE_UP = 10
+BODY = '{"query": "{query}", "depth": "{depth}"}'
+
+
+class HttpRetriever:
+    """Asks a service for every query, several at a time.
+
+    Options: `url`; `method` (POST, GET); `body`, a JSON text in which `{id}`, `{query}`, `{depth}`,
+    `{acl.tenant}`,
+    `{acl.principal}` and `{acl.groups}` stand for values (a string that is nothing but a placeholder
+    becomes the
+    value itself, a number or a list); `results_path`, `id_path`, `score_path` (dotted names and numbers; an
+    empty
+    score path takes the order given); `header.NAME` with `${VARIABLE}` for a key; `timeout_s`, `retries`,
+    `concurrency`. With GET the placeholders stand in the URL, escaped.
+
+    After ten queries in a row without any answer the remaining ones are not asked.
+    """
+
+    def __init__(self, context: RetrieverContext) -> None:
+        options = Options("http", context.options)
+        self._url = options.text("url", secret=True)
+        self._method = options.text("method", "POST", choices=("POST", "GET"))
+        self._body = _template(options)
+        self._paths = tuple(
+            _path(options.text(f"{name}_path", default))
+            for name, default in (("results", "results"), ("id", "id"), ("score", "score"))
+        )
+        self._concurrency = options.integer("concurrency", 4, least=1, most=64)
+        headers = {
+            name: fill(str(value), f"retriever http, option header.{name}")
+            for name, value in options.part("header").items()
+        }
+        base = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
+        self._client = Client(
+            base,
+            headers,
+            timeout_s=options.number("timeout_s", 30.0, least=0.01),
+            retries=options.integer("retries", 2, most=20),
+        )
+        options.finish()
+        self._parameters = options.recorded | {"url": public(self._url)}
+        self._context = context
+        self._silent = 0
+        self._lock = threading.Lock()
+
+    def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
+        """Ask for every query; a failure costs the query it happens to."""
+        filler = Filler(self._context)
+        rankings: list[Ranking] = []
+        pool = ThreadPoolExecutor(self._concurrency)
+        try:
+            pending = [pool.submit(self._ask, query, depth) for query in queries]
+            for at, future in track(list(enumerate(pending)), "asking the service"):
+                found, latency = future.result()
+                query = queries[at]
+                rankings.append(
+                    filler.failed(query, found, latency)
+                    if isinstance(found, str)
+                    else filler.ranking(query, found, depth, latency)
+                )
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        return Run(
+            rankings=tuple(rankings),
+            retriever="http",
+            parameters=self._parameters,
+            depth=depth,
+            cost={"retrieve_calls": float(len(queries))},
+            notices=filler.notices(),
+        )
+
+    def _ask(self, query: Query, depth: int) -> tuple[list[tuple[str, float]] | str, dict[str, float]]:
+        """Results, or why there are none, and the times."""
+        if self._silent >= GIVE_UP:
+            return f"not asked: {GIVE_UP} queries in a row got no answer", {}
+        began = time.perf_counter()
+        found: list[tuple[str, float]] | str
+        try:
+            found = self._results(self._request(query, depth))
+            self._count(silent=False)
+        except AnswerError as error:
+            found = str(error)
+            self._count(silent=False)
+        except TransportError as error:
+            found = error.message
+            self._count(silent=error.code == "transport.unreachable")
+        spent = (time.perf_counter() - began) * 1000
+        return found, {"retrieve": spent, "total": spent}
+
+    def _count(self, *, silent: bool) -> None:
+        with self._lock:
+            self._silent = self._silent + 1 if silent else 0
+
+    def _request(self, query: Query, depth: int) -> Any:
+        values = _values(query, depth)
+        address = urlsplit(self._url)
+        path = f"{address.path}?{address.query}" if address.query else address.path
+        if self._method == "GET":
+            return self._client.request("GET", _fill_text(path, values, lambda text: quote(text, safe="")))
+        return self._client.request("POST", path, _filled(self._body, values))
+
+    def _results(self, answer: Any) -> list[tuple[str, float]]:
+        results, name, score = self._paths
+        found = _at(answer, results)
+        if not isinstance(found, list):
+            raise AnswerError(f"the answer has no list at {'.'.join(results) or 'its top'}")
+        if not score:
+            return read_results([_at(item, name) for item in found])
+        return read_results([{"id": _at(item, name), "score": _at(item, score)} for item in found])
+
+
+def _values(query: Query, depth: int) -> dict[str, object]:
+    acl = query.acl
+    return {
+        "{id}": query.id,
+        "{query}": query.text,
+        "{depth}": depth,
+        "{acl.tenant}": acl.tenant if acl else "",
+        "{acl.principal}": acl.principal if acl else "",
+        "{acl.groups}": list(acl.groups) if acl else [],
+    }
+
+
+def _template(options: Options) -> object:
+    try:
+        return msgspec.json.decode(options.text("body", BODY).encode())
+    except msgspec.DecodeError as error:
+        raise options.wrong("body", f"it is not JSON: {error}") from None
+
+
+def _filled(template: object, values: Mapping[str, object]) -> object:
+    """The template with its placeholders replaced, at any depth."""
+    if isinstance(template, str):
+        return values[template] if template in values else _fill_text(template, values, str)
+    if isinstance(template, list):
+        return [_filled(item, values) for item in template]
+    if isinstance(template, dict):
+        return {name: _filled(item, values) for name, item in template.items()}
+    return template
+
+
+def _fill_text(text: str, values: Mapping[str, object], escape: Callable[[str], str]) -> str:
+    """One pass, so that a query which spells a placeholder stays a query."""
+    import re
+
+    pattern = "|".join(re.escape(name) for name in values)
+
+    def written(match: re.Match[str]) -> str:
+        value = values[match.group(0)]
+        return escape(",".join(value) if isinstance(value, list) else str(value))
+
+    return re.sub(pattern, written, text)
+
+
+def _path(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split(".") if part)
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    """What lies at a path of names and list positions; None where there is nothing."""
+    for part in path:
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return value

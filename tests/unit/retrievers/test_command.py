@@ -1,0 +1,329 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.errors import ConfigError
+from rageval_action.retrievers import confine
+from rageval_action.retrievers.command import CommandRetriever
+from rageval_action.retrievers.confine import UnsafeProcessError, confined
+from rageval_action.retrievers.interface import OptionValue
+from rageval_action.retrievers.python import PythonRetriever
+from tests.unit.retrievers.corpora import context, snapshot, texts
+from tests.unit.retrievers.programs import FOLDER, interpreter
+
+THREE = texts("one", "two", "three")
+QUERIES = [Query(id="q1", text="one"), Query(id="q2", text="two"), Query(id="q3", text="three")]
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+
+
+@pytest.fixture
+def program() -> Iterator[Path]:
+    """A folder that another user may read (pytest's own are closed to others), with the programs in it."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made).resolve()
+        folder.chmod(0o755)
+        shutil.copytree(FOLDER, folder, dirs_exist_ok=True)
+        yield folder
+
+
+def run(program: Path, behaviour: str, queries: list[Query] = QUERIES, **options: OptionValue) -> Run:
+    made = CommandRetriever(
+        context(
+            snapshot(THREE), access="audit", command=f"{interpreter()} search.py {behaviour}",
+            cwd=str(program), **options,
+        )
+    )  # fmt: skip
+    return made.retrieve(queries, 10)
+
+
+def test_a_program_answers_every_query(program: Path) -> None:
+    answered = run(program, "good")
+    assert [[hit.id for hit in ranking.hits] for ranking in answered.rankings] == [["c1", "c2", "c3"]] * 3
+    assert [hit.doc for hit in answered.rankings[0].hits] == ["d1", "d2", "d3"]
+    assert answered.warm_up == 1
+    assert set(answered.rankings[0].latency_ms) == {"retrieve", "total"}
+    assert answered.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "said"),
+    [
+        ("hang", "no answer within 0.4 s"),
+        ("die", "the process ended with 7; it said: out of luck"),
+        ("long", "the answer is empty or longer than 4194304 bytes"),
+        ("garbage", "the answer is not JSON: 'no JSON here'"),
+        ("deep", "the answer is not JSON"),
+        ("number", "the answer is not a JSON object"),
+        ("nan", "the answer is not JSON"),
+        ("infinite", "the answer is not JSON"),
+        ("word", "the score of result 1 is not a finite number"),
+        ("some", "some results have a score and some have none"),
+        ("nameless", "result 1 has no id"),
+        ("unknown", 'none of the ids returned is in the snapshot (first: "x1")'),
+        ("other", "the answer has the id 'someone else', not that of the query"),
+        ("error", "it answered with an error: index is cold"),
+        ("nothing", "the results are not a list but NoneType"),
+        ("flood", "no answer within 0.4 s"),
+    ],
+)
+def test_a_bad_answer_costs_only_its_query(program: Path, behaviour: str, said: str) -> None:
+    answered = run(program, behaviour, timeout_s=0.4 if behaviour in {"hang", "flood"} else 20)
+    assert answered.rankings[1].error.startswith(said)
+    assert answered.rankings[1].hits == ()
+    for ranking in (answered.rankings[0], answered.rankings[2]):
+        assert [hit.id for hit in ranking.hits] == ["c1", "c2", "c3"]
+
+
+def test_duplicates_and_strangers_are_counted_and_empty_answers_are_answers(program: Path) -> None:
+    twice = run(program, "duplicates")
+    assert [(hit.id, hit.score) for hit in twice.rankings[1].hits] == [("c2", 0.5), ("c1", 0.4)]
+    assert [notice.code for notice in twice.notices] == ["retriever.repeated-ids"]
+    stranger = run(program, "stranger")
+    assert [hit.id for hit in stranger.rankings[1].hits] == ["c1", "x9", "c2"]
+    assert '"x9"' in stranger.notices[0].text
+    empty = run(program, "empty").rankings[1]
+    assert (empty.hits, empty.error) == ((), "")
+
+
+def test_a_program_that_keeps_dying_is_not_asked_for_ever(program: Path) -> None:
+    began = time.monotonic()
+    many = [Query(id=f"q{at}", text="x") for at in range(50)]
+    made = CommandRetriever(context(snapshot(THREE), command="/bin/false", cwd=str(program)))
+    answered = made.retrieve(many, 10)
+    assert all(ranking.error for ranking in answered.rankings)
+    assert answered.rankings[-1].error == "not asked: the process failed 5 times in a row"
+    assert time.monotonic() - began < 20
+
+
+def test_a_program_that_is_not_there_is_said_per_query(program: Path) -> None:
+    made = CommandRetriever(context(snapshot(THREE), command="./no-such-program", cwd=str(program)))
+    assert "could not be started" in made.retrieve(QUERIES, 10).rankings[0].error
+
+
+def test_much_on_standard_error_blocks_nothing(program: Path) -> None:
+    assert all(ranking.hits for ranking in run(program, "noisy").rankings)
+
+
+def test_a_stopped_run_leaves_no_process(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(items: list[Query], label: str) -> object:
+        yield items[0]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rageval_action.retrievers.command.track", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(program, "good")
+    listed = subprocess.run(["ps", "-eo", "args"], check=False, capture_output=True, text=True).stdout
+    assert "search.py good" not in listed
+
+
+def test_who_asks_is_told_and_enforced(program: Path) -> None:
+    chunks = texts("one", "two", "three", acls={1: ChunkAcl(principals=("ana",))})
+    asked = [Query(id="q1", text="one", acl=QueryAcl(principal="eve"))]
+    options = {"command": f"{interpreter()} search.py good", "cwd": str(program)}
+    enforced = CommandRetriever(context(snapshot(chunks), **options)).retrieve(asked, 10)
+    assert [hit.id for hit in enforced.rankings[0].hits] == ["c2", "c3"]
+    assert enforced.notices[0].code == "retriever.hidden-results"
+    audited = CommandRetriever(context(snapshot(chunks), access="audit", **options)).retrieve(asked, 10)
+    assert [hit.id for hit in audited.rankings[0].hits] == ["c1", "c2", "c3"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"command": "'"},
+        {"command": " "},
+        {},
+        {"command": "x", "cwd": "/no/such/folder"},
+        {"command": "x", "uid": 0},
+    ],
+)
+def test_bad_options_are_refused_before_anything_runs(options: dict[str, OptionValue]) -> None:
+    with pytest.raises(ConfigError):
+        CommandRetriever(context(snapshot(THREE), **options))
+
+
+# What a hostile program can see
+
+
+@pytest.fixture
+def checkout(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a token in its configuration, and the job's secrets in our environment."""
+    (program / ".git").mkdir(exist_ok=True)
+    kept = program / "credentials.config"
+    kept.write_text('[http "https://github.com/"]\n\textraheader = AUTHORIZATION: basic s3cret-needle\n')
+    (program / ".git" / "config").write_text(
+        f"[include]\n\tpath = {kept}\n[http]\n\textraheader = s3cret-needle\n"
+    )
+    for path in (kept, program / ".git" / "config"):
+        path.chmod(0o644)
+    for name in ("GITHUB_TOKEN", "ACTIONS_RUNTIME_TOKEN", "INPUT_GITHUB-TOKEN", "OPENAI_API_KEY", "PLAIN"):
+        monkeypatch.setenv(name, "s3cret-needle")
+    return program
+
+
+SPIED = """
+import sys; sys.path.insert(0, sys.argv[1])
+from rageval_action.core.types import Query
+from rageval_action.retrievers.command import CommandRetriever
+from tests.unit.retrievers.corpora import context, snapshot, texts
+made = CommandRetriever(context(snapshot(texts("one")), access="audit", command=sys.argv[3], cwd=sys.argv[2]))
+run = made.retrieve([Query(id="q", text="one")], 100)
+print(run.parameters["isolation"], run.rankings[0].error, [hit.id for hit in run.rankings[0].hits])
+"""
+
+
+@needs_root
+def test_as_root_a_hostile_program_finds_nothing(checkout: Path) -> None:
+    """The secrets are in our real environment, as a job has them, so `/proc` of the parent holds them."""
+    here = str(Path(__file__).resolve().parents[3])
+    spied = subprocess.run(
+        [sys.executable, "-c", SPIED, here, str(checkout), f"{interpreter()} spy.py"],
+        check=False, capture_output=True, text=True, env=dict(os.environ), cwd=here,
+    )  # fmt: skip
+    assert spied.stdout.strip() == "other-user  ['c1']", spied.stderr
+    assert (checkout / ".git" / "config").stat().st_mode & 0o777 == 0o644  # as it was
+
+
+@needs_root
+def test_without_confinement_the_same_program_finds_them(checkout: Path) -> None:
+    """The check above is worth something: the spy does see secrets where nothing stops it."""
+    seen = subprocess.run(
+        [interpreter(), "spy.py"],
+        check=False,
+        input='{"id": "q"}\n',
+        capture_output=True,
+        text=True,
+        cwd=checkout,
+    )
+    found = json.loads(seen.stdout)["results"]
+    assert "env GITHUB_TOKEN" in found
+    assert any(name.endswith("/.git/config") for name in found)
+
+
+@needs_root
+def test_as_another_user_a_hostile_program_finds_nothing_or_is_not_started(checkout: Path) -> None:
+    """Not root: our memory is closed to our own user; what cannot be closed makes it refused in CI."""
+    here = Path(__file__).resolve().parents[3]
+    python = interpreter()
+    code = "import sys; print(sys.version_info[:2] >= (3, 11))"
+    probe = subprocess.run([python, "-c", code], check=False, capture_output=True, text=True)
+    if probe.stdout.strip() != "True":
+        pytest.skip("the reachable interpreter is too old for this package")
+    program = (
+        "import ctypes, os, subprocess, sys\n"
+        "ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)\n"
+        "print(subprocess.run([sys.argv[1], 'spy.py'], input='{\"id\": \"q\"}\\n', capture_output=True, text=True,"
+        " env={'PATH': os.environ['PATH']}).stdout)\n"
+    )
+    (checkout / ".git" / "config").chmod(0o600)
+    (checkout / "credentials.config").chmod(0o600)
+    seen = subprocess.run(
+        [python, "-c", program, python], check=False, capture_output=True, text=True, cwd=checkout,
+        user=65534, group=65534, extra_groups=[],
+        env={"PATH": os.environ["PATH"], "GITHUB_TOKEN": "s3cret-needle"},
+    )  # fmt: skip
+    assert json.loads(seen.stdout)["results"] == ["c1"], (here, seen.stderr)
+
+
+def test_in_ci_a_secret_in_reach_of_our_own_user_stops_the_start(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confine.os, "geteuid", lambda: 1000)
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(UnsafeProcessError) as caught, confined([], checkout):
+        pass
+    assert caught.value.code == "retriever.unsafe-process"
+    assert "run-file" in caught.value.hint
+    assert "s3cret-needle" not in str(caught.value)
+
+
+@needs_root
+def test_a_readable_secret_stops_the_start(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where closing a file does nothing (some mounts ignore modes), the probe sees it."""
+    monkeypatch.setattr(Path, "chmod", lambda self, mode: None)
+    with pytest.raises(UnsafeProcessError, match="can read"), confined([], checkout):
+        pass
+
+
+def test_the_environment_is_built_and_not_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SEARCH_URL", "http://localhost")
+    monkeypatch.setenv("OTHER", "x")
+    monkeypatch.setenv("LC_TIME", "C")
+    monkeypatch.delenv("CI", raising=False)
+    with confined(["SEARCH_URL"], tmp_path) as how:
+        assert how.environment["SEARCH_URL"] == "http://localhost"
+        assert how.environment["LC_TIME"] == "C"
+        assert "OTHER" not in how.environment
+        assert Path(how.environment["HOME"]).is_dir()
+    assert not Path(how.environment["HOME"]).exists()
+    for name in ("GITHUB_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "INPUT_TOKEN"):
+        with pytest.raises(ConfigError, match="belongs to the job"), confined([name], tmp_path):
+            pass
+
+
+def test_credentials_are_found_where_checkouts_keep_them(checkout: Path, tmp_path: Path) -> None:
+    found = confine.credential_files(checkout)
+    assert checkout / ".git" / "config" in found
+    assert checkout / "credentials.config" in found
+    inside = checkout / "deep" / "folder"
+    inside.mkdir(parents=True)
+    assert checkout / ".git" / "config" in confine.credential_files(inside)
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    (worktree / ".git").write_text(f"gitdir: {checkout / '.git'}\n")
+    assert checkout / ".git" / "config" in confine.credential_files(worktree)
+
+
+# A function in a child process
+
+
+def python_run(program: Path, function: str, queries: list[Query] = QUERIES, **options: OptionValue) -> Run:
+    built = context(
+        snapshot(THREE), access="audit", function=f"team_search:{function}", path=str(program),
+        python=interpreter(), cwd=str(program), **options,
+    )  # fmt: skip
+    return PythonRetriever(built).retrieve(queries, 10)
+
+
+def test_a_function_is_called_and_its_prints_do_no_harm(program: Path) -> None:
+    answered = python_run(program, "search")
+    assert [[hit.id for hit in ranking.hits] for ranking in answered.rankings] == [["c2", "c1"]] * 3
+    assert answered.retriever == "python"
+
+
+def test_a_function_may_return_mappings_lazily_and_ask_for_the_acl(program: Path) -> None:
+    assert [hit.id for hit in python_run(program, "mapping").rankings[0].hits] == ["c3", "c1"]
+    asked = [Query(id="q1", text="x", acl=QueryAcl(principal="ana")), Query(id="q2", text="x")]
+    assert [r.hits[0].id for r in python_run(program, "with_acl", asked).rankings] == ["c1", "c2"]
+
+
+def test_a_function_that_raises_costs_its_query(program: Path) -> None:
+    answered = python_run(program, "broken")
+    assert answered.rankings[1].error == "it answered with an error: ValueError: no index for two"
+    assert answered.rankings[2].hits
+
+
+def test_a_function_that_hangs_costs_its_queries(program: Path) -> None:
+    answered = python_run(program, "slow", QUERIES[:1], start_timeout_s=0.5)
+    assert answered.rankings[0].error == "no answer within 0.5 s"
+
+
+def test_a_module_that_is_not_there_is_said(program: Path) -> None:
+    built = context(
+        snapshot(THREE), function="no_such:thing", python=interpreter(), cwd=str(program), path=str(program)
+    )
+    assert "No module named" in PythonRetriever(built).retrieve(QUERIES, 10).rankings[0].error
+    with pytest.raises(ConfigError, match="module:function"):
+        PythonRetriever(context(snapshot(THREE), function="nonsense"))
