@@ -49,9 +49,23 @@ OPTIONS: tuple[Option, ...] = (
         default="auto",
         help="What the judgments name; auto looks where their ids are found.",
     ),
-    Option(name="k", kind="integer", default="5", help="How many results your application uses: the headline cutoff."),
-    Option(name="measures", kind="list", help="Measures, e.g. recall@1,3,5,10,mrr; repeatable. Default: a ladder around k."),
-    Option(name="depth", kind="integer", default="100", help="How many distinct documents to rank per query, at least."),
+    Option(
+        name="k",
+        kind="integer",
+        default="5",
+        help="How many results your application uses: the headline cutoff.",
+    ),
+    Option(
+        name="measures",
+        kind="list",
+        help="Measures, e.g. recall@1,3,5,10,mrr; repeatable. Default: a ladder around k.",
+    ),
+    Option(
+        name="depth",
+        kind="integer",
+        default="100",
+        help="How many distinct documents to rank per query, at least.",
+    ),
     Option(name="retriever", kind="text", default="dense", help="Which retriever to measure."),
     Option(
         name="access",
@@ -60,12 +74,35 @@ OPTIONS: tuple[Option, ...] = (
         default="enforce",
         help="enforce: search only what the query may see; audit: judge every hit as returned.",
     ),
-    Option(name="model", kind="text", help="Folder or name of the embedding model, where query vectors are not cached."),
-    Option(name="no-answer-threshold", kind="number", help="Score from which a hit for an unanswerable query counts."),
-    Option(name="threads", kind="integer", default="0", help="Threads of the search library; 0 leaves it its default."),
-    Option(name="texts", kind="flag", default="true", help="Keep query texts in the record (up to 300 characters)."),
-    Option(name="review", kind="choice", choices=("optional", "required"), default="optional",
-           help="required: rows that nobody accepted take no part, and are counted."),
+    Option(
+        name="model",
+        kind="text",
+        help="Folder or name of the embedding model, where query vectors are not cached.",
+    ),
+    Option(
+        name="no-answer-threshold",
+        kind="number",
+        help="Score from which a hit for an unanswerable query counts.",
+    ),
+    Option(
+        name="threads",
+        kind="integer",
+        default="0",
+        help="Threads of the search library; 0 leaves it its default.",
+    ),
+    Option(
+        name="texts",
+        kind="flag",
+        default="true",
+        help="Keep query texts in the record (up to 300 characters).",
+    ),
+    Option(
+        name="review",
+        kind="choice",
+        choices=("optional", "required"),
+        default="optional",
+        help="required: rows that nobody accepted take no part, and are counted.",
+    ),
     Option(name="region", kind="text", help="Where the run took place, for latency comparisons."),
 )
 
@@ -161,11 +198,14 @@ def load(
     Args:
         flags: option name -> value as given on the command line; absent, None or () = not given.
         inputs: environment, of which `INPUT_*` is read in both spellings; empty strings = not given.
-        file: plain values of the configuration file; `where` names it in messages.
+        file: plain values of the configuration file.
+        where: the file's name, for messages.
     """
     values = {option.name: _pick(option, flags, inputs, file, where) for option in OPTIONS}
     retriever, options = _retriever(values["retriever"], where)
-    policy = parse_policy({**{key: file[key] for key in POLICY_KEYS if key in file}, "k": values["k"]}, where=where)
+    policy = parse_policy(
+        {**{key: file[key] for key in POLICY_KEYS if key in file}, "k": values["k"]}, where=where
+    )
     if values["depth"] < values["k"]:
         text = f"depth is {values['depth']}, less than k = {values['k']}."
         raise ConfigError("config.bad-value", text, hint="Rank at least k documents.", where="depth")
@@ -174,7 +214,11 @@ def load(
 
 
 def _pick(
-    option: Option, flags: Mapping[str, object], inputs: Mapping[str, str], file: Mapping[str, object], where: str
+    option: Option,
+    flags: Mapping[str, object],
+    inputs: Mapping[str, str],
+    file: Mapping[str, object],
+    where: str,
 ) -> Any:
     name = option.name
     given = flags.get(name, flags.get(name.replace("-", "_")))
@@ -185,7 +229,11 @@ def _pick(
             return _typed(option, inputs[spelling].strip(), f"input {name}")
     if name in file and file[name] is not None:
         return _typed(option, file[name], f"{where}: {name}")
-    return _typed(option, option.default, name) if option.default or option.kind == "list" else _ABSENT[option.kind]
+    return (
+        _typed(option, option.default, name)
+        if option.default or option.kind == "list"
+        else _ABSENT[option.kind]
+    )
 
 
 _ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}

@@ -12,15 +12,17 @@ from rageval_action.config import Config
 from rageval_action.core.access import audit
 from rageval_action.core.comparison import Comparison, compare
 from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document
-from rageval_action.core.evaluation import Provenance, Settings, assemble
+from rageval_action.core.evaluation import Provenance, Settings, assemble, rejudged
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
 from rageval_action.core.policy import Policy, measures_of, plain
+from rageval_action.core.ranking import unit_scores
 from rageval_action.core.record import GitInfo, RunRecord
 from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import GoldenSet, Notice, Run
+from rageval_action.core.trec import TrecRanking, format_qrels, format_run
+from rageval_action.core.types import GoldenSet, Grades, Notice, Run, Unanswerable
 from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
-from rageval_action.errors import ConfigError, GoldenError
+from rageval_action.errors import ConfigError, GoldenError, RecordError
 from rageval_action.golden.formats import read_golden
 from rageval_action.retrievers.interface import RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
@@ -124,6 +126,29 @@ def conclude(
     return document(verdict, candidate.record.k, comparison, told)
 
 
+def relabelled(run: RunRecord, golden: str) -> RunRecord:
+    """A record scored again under the labels of another golden set."""
+    return rejudged(run, read_golden(golden), parse_measures(run.record.measures))
+
+
+def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
+    """`qrels.txt` and `run.txt` of a record, at its unit.
+
+    Raises:
+        RecordError: `export.not-graded` when a query is judged by groups or evidence, which qrels cannot say.
+    """
+    rows = [row for row in run.queries if not isinstance(row.judgments, Unanswerable)]
+    qrels = {row.query_id: row.judgments.grades for row in rows if isinstance(row.judgments, Grades)}
+    if len(qrels) < len(rows):
+        other = next(row.query_id for row in rows if row.query_id not in qrels)
+        text = f'{len(rows) - len(qrels)} queries are judged by groups or evidence, "{other}" the first.'
+        hint = "Qrels hold graded ids only."
+        raise RecordError("export.not-graded", text, hint=hint, where=where)
+    unit = run.record.golden.unit
+    rankings = {row.query_id: TrecRanking(*unit_scores(row.results, unit)) for row in rows}
+    return {"qrels.txt": format_qrels(qrels).encode(), "run.txt": format_run(rankings).encode()}
+
+
 def chosen_measures(config: Config) -> tuple[Measure, ...]:
     """The measures asked for, or the ladder around k, and whatever the gates need."""
     asked = parse_measures(config.measures) if config.measures else ladder(config.k)
@@ -138,14 +163,18 @@ def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ..
 
 def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
     """Leave out rows that were rejected, and with `required` also those that nobody accepted; count them all."""
-    kept = tuple(q for q in golden.queries if q.review == "accepted" or (q.review == "pending" and not required))
+    kept = tuple(
+        q for q in golden.queries if q.review == "accepted" or (q.review == "pending" and not required)
+    )
     left = len(golden.queries) - len(kept)
     if not left:
         return golden, 0
     if not kept:
         hint = "Accept rows with `rageval golden review`, or set `review: optional`."
         raise GoldenError("golden.nothing-reviewed", "no row is accepted.", hint=hint, where=golden.path)
-    note = Notice(code="golden.unreviewed", text=f"{left} rows take no part: rejected, or not accepted by anybody")
+    note = Notice(
+        code="golden.unreviewed", text=f"{left} rows take no part: rejected, or not accepted by anybody"
+    )
     return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import zipfile
@@ -68,7 +67,9 @@ def check_out(out: Path) -> None:
         return
     if out.exists() or out.is_symlink():
         hint = "Give a new or empty folder to --out."
-        raise RecordError("record.out-not-empty", "it exists and is not an empty folder.", hint=hint, where=str(out))
+        raise RecordError(
+            "record.out-not-empty", "it exists and is not an empty folder.", hint=hint, where=str(out)
+        )
 
 
 def write_files(out: Path, files: Mapping[str, bytes]) -> None:
@@ -91,7 +92,7 @@ def write_files(out: Path, files: Mapping[str, bytes]) -> None:
         work.chmod(0o755)
         if out.is_dir():
             out.rmdir()
-        os.replace(work, out)
+        work.replace(out)
     except OSError as error:
         raise RecordError("record.not-written", f"{error}.", where=str(out)) from error
     finally:

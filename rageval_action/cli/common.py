@@ -23,7 +23,9 @@ def flags(*names: str) -> Callable[[F], F]:
     """Add the options `names` of the table to a command, in that order, and `--config`."""
 
     def decorate(function: F) -> F:
-        config = click.option("--config", default="", help=f"Configuration and policy; default {FILE}, if it exists.")
+        config = click.option(
+            "--config", default="", help=f"Configuration and policy; default {FILE}, if it exists."
+        )
         function = config(function)
         for name in reversed(names):
             option = BY_NAME[name]
@@ -59,8 +61,12 @@ def world(repository: Path | None = None) -> Any:
         now=lambda: datetime.datetime.now(datetime.UTC).replace(microsecond=0),
         new_id=lambda: uuid.uuid4().hex,
         versions=versions(),
-        hardware={"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count() or 0,
-                  "node": platform.node()},
+        hardware={
+            "machine": platform.machine(),
+            "system": platform.system(),
+            "cpus": os.cpu_count() or 0,
+            "node": platform.node(),
+        },
         git=commit(repository or Path.cwd()),
     )
 

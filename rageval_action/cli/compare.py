@@ -8,15 +8,26 @@ import click
 
 from rageval_action.cli.common import configure
 from rageval_action.cli.evaluate import report
+from rageval_action.cli.output import errors_as_json
 
 
 @click.command()
 @click.argument("base")
 @click.argument("candidate")
-@click.option("--golden", default="", help="Score both records under this golden set's labels instead of their own.")
+@click.option(
+    "--golden", default="", help="Score both records under this golden set's labels instead of their own."
+)
 @click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
-@click.option("--json", "json_target", default="", metavar="FILE", help="Write the comparison as JSON; - is standard output.")
-@click.option("--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output.")
+@click.option(
+    "--json",
+    "json_target",
+    default="",
+    metavar="FILE",
+    help="Write the comparison as JSON; - is standard output.",
+)
+@click.option(
+    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
+)
 def compare(base: str, candidate: str, golden: str, config: str, json_target: str, markdown: str) -> int:
     """Compare the record CANDIDATE with the record BASE and judge it by the policy.
 
@@ -25,15 +36,16 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     from rageval_action import pipeline
     from rageval_action.records import read_record
 
-    before, after = read_record(base), read_record(candidate)
-    settings = configure({}, config)
-    if golden:
-        before, after = pipeline.relabelled(before, golden), pipeline.relabelled(after, golden)
-    told = pipeline.conclude(
-        after,
-        pipeline.Baseline(record=before),
-        settings.policy,
-        today=datetime.datetime.now(datetime.UTC).date(),
-    )
-    report(told, after.record, json_target, markdown, told)
-    return told.exit_code
+    with errors_as_json(json_target):
+        before, after = read_record(base), read_record(candidate)
+        settings = configure({}, config)
+        if golden:
+            before, after = pipeline.relabelled(before, golden), pipeline.relabelled(after, golden)
+        told = pipeline.conclude(
+            after,
+            pipeline.Baseline(record=before),
+            settings.policy,
+            today=datetime.datetime.now(datetime.UTC).date(),
+        )
+        report(told, after.record, json_target, markdown, told)
+        return told.exit_code

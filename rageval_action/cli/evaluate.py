@@ -10,20 +10,45 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, flags, world, write_text
-from rageval_action.cli.output import write_json
+from rageval_action.cli.output import errors_as_json, write_json
 
 EVALUATE_FLAGS = (
-    "golden", "snapshot", "unit", "k", "measures", "depth", "retriever", "access", "model", "no-answer-threshold",
-    "threads", "texts", "review", "region",
+    "golden",
+    "snapshot",
+    "unit",
+    "k",
+    "measures",
+    "depth",
+    "retriever",
+    "access",
+    "model",
+    "no-answer-threshold",
+    "threads",
+    "texts",
+    "review",
+    "region",
 )
 
 
 @click.command()
 @flags(*EVALUATE_FLAGS)
 @click.option("--out", required=True, metavar="DIR", help="New or empty folder for the run record.")
-@click.option("--baseline", default="", metavar="RECORD", help="Record (folder or zip) to compare with and be judged by.")
-@click.option("--json", "json_target", default="", metavar="FILE", help="Write the record's summary as JSON; - is standard output.")
-@click.option("--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output.")
+@click.option(
+    "--baseline",
+    default="",
+    metavar="RECORD",
+    help="Record (folder or zip) to compare with and be judged by.",
+)
+@click.option(
+    "--json",
+    "json_target",
+    default="",
+    metavar="FILE",
+    help="Write the record's summary as JSON; - is standard output.",
+)
+@click.option(
+    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
+)
 def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: str, **given: Any) -> int:
     """Measure a retriever on a golden set and write the run record.
 
@@ -35,18 +60,21 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     from rageval_action.core.verdict import NoBaseline
     from rageval_action.records import check_out, read_record, write_files
 
-    settings = configure(given, config)
-    pipeline.require(settings, "golden", "snapshot")
-    check_out(Path(out))
-    before = pipeline.Baseline(record=read_record(baseline)) if baseline else NoBaseline("none was given")
-    candidate = pipeline.evaluate(settings, world())
-    told = pipeline.conclude(candidate, before, settings.policy, today=datetime.datetime.now(datetime.UTC).date())
-    files = encode(candidate)
-    if baseline:
-        files["comparison.json"] = encode_document(told)
-    write_files(Path(out), files)
-    report(told, candidate.record, json_target, markdown, candidate.record)
-    return told.exit_code
+    with errors_as_json(json_target):
+        settings = configure(given, config)
+        pipeline.require(settings, "golden", "snapshot")
+        check_out(Path(out))
+        before = pipeline.Baseline(record=read_record(baseline)) if baseline else NoBaseline("none was given")
+        candidate = pipeline.evaluate(settings, world())
+        told = pipeline.conclude(
+            candidate, before, settings.policy, today=datetime.datetime.now(datetime.UTC).date()
+        )
+        files = encode(candidate)
+        if baseline:
+            files["comparison.json"] = encode_document(told)
+        write_files(Path(out), files)
+        report(told, candidate.record, json_target, markdown, candidate.record)
+        return told.exit_code
 
 
 def encode_document(told: Any) -> bytes:

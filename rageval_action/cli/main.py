@@ -64,7 +64,7 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(EXIT_BAD_INPUT)
-    except Exception:
+    except Exception:  # noqa: BLE001 - the last resort: a bug ends with its traceback and its own exit code
         import traceback
 
         traceback.print_exc()

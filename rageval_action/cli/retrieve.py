@@ -27,7 +27,9 @@ def retrieve(config: str, out: str, **given: Any) -> int:
     settings = configure(given, config)
     pipeline.require(settings, "golden", "snapshot")
     if out != "-" and Path(out).exists():
-        raise ConfigError("output.exists", "the file exists already.", hint="Give a new one to --out.", where=out)
+        raise ConfigError(
+            "output.exists", "the file exists already.", hint="Give a new one to --out.", where=out
+        )
     inputs = pipeline.read(settings)
     run = pipeline.rank(settings, inputs, settings.depth)
     failed = [ranking for ranking in run.rankings if ranking.error]

@@ -19,20 +19,20 @@ def schema(name: str) -> None:
 
 
 def _kind(name: str) -> type:
-    from rageval_action.cli.output import ErrorDocument
+    from rageval_action.cli.output import ErrorReport
     from rageval_action.core.document import ComparisonDocument
     from rageval_action.core.record import QueryRow, Record
     from rageval_action.core.scoring import ScoreReport
     from rageval_action.core.snapshot import Manifest
-    from rageval_action.golden.canonical import GoldenRow
+    from rageval_action.golden.canonical import CanonicalRow
 
     kinds: dict[str, type] = {
         "record": Record,
         "rankings": QueryRow,
         "comparison": ComparisonDocument,
         "scores": ScoreReport,
-        "error": ErrorDocument,
+        "error": ErrorReport,
         "manifest": Manifest,
-        "golden": GoldenRow,
+        "golden": CanonicalRow,
     }
     return kinds[name]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,6 +51,7 @@ NOTHING = TrecRanking((), ())
 )
 @click.option("--json", "json_file", default="", metavar="FILE", help="Write JSON; - is standard output.")
 def score(
+    *,
     qrels: str,
     run_file: str,
     measures: tuple[str, ...],
@@ -60,7 +63,7 @@ def score(
 
     Every query of the qrels counts; one that the run lacks scores 0.
     """
-    with errors_as_json(json_file):
+    with errors_as_json(json_file), _no_collector():
         chosen = parse_measures(measures or DEFAULT_MEASURES)
         judgments = parse_qrels(_read(qrels, GoldenError), where=qrels)
         run = parse_run(_read(run_file, RecordError), where=run_file)
@@ -71,25 +74,48 @@ def score(
                 hint="Check that both files use the same query ids.",
                 where=run_file,
             )
-        rankings = [run.rankings.get(query, NOTHING) for query in judgments]
-        seen = batch(
-            [one.ids for one in rankings], [Grades(one) for one in judgments.values()], level=relevance_level
-        )
-        values = score_batch(seen, chosen)
-        report = ScoreReport(
-            queries=len(judgments),
-            measures={str(one): _scores(values[one], list(judgments) if per_query else []) for one in chosen},
-            warnings=(
-                *_mismatches(judgments, run),
-                *_unmeasured(list(judgments), [int(count) for count in seen.relevant], relevance_level),
-                *_ties(rankings, chosen),
-                *_undefined(values),
-            ),
-        )
+        report = _report(judgments, run, chosen, level=relevance_level, per_query=per_query)
         if json_file:
             write_json(json_file, report)
     if json_file != STANDARD_OUTPUT:
         _print(report)
+
+
+def _report(
+    judgments: Mapping[str, dict[str, int]],
+    run: TrecRun,
+    measures: Sequence[Measure],
+    *,
+    level: int,
+    per_query: bool,
+) -> ScoreReport:
+    """Score every query of the judgments, and say what a reader of the means must know."""
+    queries = list(judgments)
+    rankings = [run.rankings.get(query, NOTHING) for query in queries]
+    seen = batch([one.ids for one in rankings], [Grades(judgments[query]) for query in queries], level=level)
+    values = score_batch(seen, measures)
+    return ScoreReport(
+        queries=len(queries),
+        measures={str(one): _scores(values[one], queries if per_query else []) for one in measures},
+        warnings=(
+            *_mismatches(judgments, run),
+            *_unmeasured(queries, seen.relevant.tolist(), level),
+            *_ties(rankings, measures),
+            *_undefined(values),
+        ),
+    )
+
+
+@contextlib.contextmanager
+def _no_collector() -> Iterator[None]:
+    """Pause the cyclic garbage collector: a million lines make no cycle, and it would walk them often."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _read(path: str, error: type[RagevalError]) -> bytes:
@@ -118,24 +144,19 @@ def _some(ids: Sequence[str]) -> str:
 def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:
     unanswered = [query for query in judgments if query not in run.rankings]
     if unanswered:
-        yield Notice(
-            code="trec.unanswered",
-            text=f"{_some(unanswered)} of the qrels not in the run: scored 0 and counted.",
-        )
+        text = f"{_some(unanswered)} of the qrels not in the run: scored 0 and counted."
+        yield Notice(code="trec.unanswered", text=text)
     unjudged = [query for query in run.rankings if query not in judgments]
     if unjudged:
-        yield Notice(
-            code="trec.without-judgments", text=f"{_some(unjudged)} of the run not in the qrels: left out."
-        )
+        text = f"{_some(unjudged)} of the run not in the qrels: left out."
+        yield Notice(code="trec.without-judgments", text=text)
 
 
 def _unmeasured(queries: Sequence[str], relevant: Sequence[int], level: int) -> Iterator[Notice]:
     empty = [query for query, count in zip(queries, relevant, strict=True) if not count]
     if empty:
-        yield Notice(
-            code="trec.nothing-relevant",
-            text=f"{_some(empty)} with nothing judged relevant (grade {level} or more): scored 0 and counted.",
-        )
+        text = f"{_some(empty)} with no judgment of grade {level} or more: scored 0 and counted."
+        yield Notice(code="trec.nothing-relevant", text=text)
 
 
 def _ties(rankings: Sequence[TrecRanking], measures: Sequence[Measure]) -> Iterator[Notice]:
@@ -145,33 +166,34 @@ def _ties(rankings: Sequence[TrecRanking], measures: Sequence[Measure]) -> Itera
     )
     if tied:
         where = ", ".join(map(str, cutoffs))
-        yield Notice(
-            code="trec.ties",
-            text=f"equal scores on both sides of a cutoff ({where}) in {tied} of {len(rankings)} queries: there the "
-            "document id decides, descending, as in trec_eval.",
+        text = (
+            f"{tied} of {len(rankings)} queries have equal scores on both sides of a cutoff ({where}): "
+            "the document id decides there, descending, as in trec_eval."
         )
+        yield Notice(code="trec.ties", text=text)
 
 
 def _undefined(values: Mapping[Measure, NDArray[np.float64]]) -> Iterator[Notice]:
     for measure, column in values.items():
         missing = sum(map(math.isnan, column.tolist()))
         if missing:
-            yield Notice(
-                code="score.undefined",
-                text=f"{measure} is not defined for {missing} of {len(column)} queries (nothing was returned): "
-                "they are left out of its mean.",
+            text = (
+                f"{measure} is not defined for {missing} of {len(column)} queries, for which nothing was "
+                "returned: they are left out of its mean."
             )
+            yield Notice(code="score.undefined", text=text)
 
 
 def _print(report: ScoreReport) -> None:
-    """Rows of measure, query and value, the queries first, as trec_eval prints them; warnings on standard error."""
-    rows: list[tuple[str, str, float | None]] = [
+    """Print measure, query and value, the queries first as trec_eval does; warnings go to standard error."""
+    rows = [
         (name, query, value)
         for name, scores in report.measures.items()
         for query, value in scores.per_query.items()
     ]
     rows += [(name, "all", scores.mean) for name, scores in report.measures.items()]
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    first = max(len(name) for name, _, _ in rows)
+    second = max(len(query) for _, query, _ in rows)
     for name, query, value in rows:
         shown = "undefined" if value is None else f"{value:.4f}"
         click.echo(f"{name:<{first}}  {query:<{second}}  {shown}")

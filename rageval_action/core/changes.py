@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 Change = Literal["lost", "worse", "missed", "changed", "better", "gained"]
 
 ORDER: tuple[Change, ...] = ("lost", "worse", "missed", "changed", "better", "gained")
-"""Worst first. `lost`: its last relevant item left the top k. `gained`: the first one came in. `worse` and `better`: some
-did. `missed`: nothing relevant in the top k on either side. `changed`: the query's text is another one."""
+"""Worst first. `lost`: the last relevant item left the top k. `gained`: the first one came in. `worse` and
+`better`: some did. `missed`: nothing relevant in the top k on either side. `changed`: another query text."""
 
 TURNED_OVER = 0.5
 """From this share of new chunk ids on, a corpus counts as re-chunked."""
@@ -161,7 +161,9 @@ def warnings(
     if corpus.rechunked:
         share = round(100 * corpus.new_ids)
         kept = round(100 * corpus.same_texts)
-        notes.append(Notice(code="corpus.rechunked", text=f"re-chunked: {share} % of ids new, {kept} % of texts known"))
+        notes.append(
+            Notice(code="corpus.rechunked", text=f"re-chunked: {share} % of ids new, {kept} % of texts known")
+        )
     moved = [factor.name for factor in found if factor.name in SET_UP]
     if len(moved) > 1:
         text = f"{', '.join(moved)} changed at once: the comparison cannot tell which of them moved the score"
@@ -171,7 +173,9 @@ def warnings(
         notes.append(Notice(code="labels.stored", text=text))
     shallow = min(before.record.retriever.depth, after.record.retriever.depth)
     if before.record.retriever.depth != after.record.retriever.depth:
-        notes.append(Notice(code="depth", text=f"both sides are scored at depth {shallow}, the smaller of the two"))
+        notes.append(
+            Notice(code="depth", text=f"both sides are scored at depth {shallow}, the smaller of the two")
+        )
     return tuple(notes)
 
 
@@ -267,7 +271,10 @@ def _change(pair: _Pair, corpus: Corpus, old_corpus: Corpus, unit: Unit, k: int)
         miss = _cause(pair, item, old_rank, corpus, old_corpus, unit, k)
         if kind == "missed":
             miss = Miss(
-                cause="no-relevant-retrieved-before", item=miss.item, tags=(miss.cause, *miss.tags), by=miss.by
+                cause="no-relevant-retrieved-before",
+                item=miss.item,
+                tags=(miss.cause, *miss.tags),
+                by=miss.by,
             )
     return QueryChange(
         id=pair.new.query_id,
@@ -324,7 +331,11 @@ def _cause(
 
 def _carriers(row: QueryRow, texts: set[int], unit: Unit) -> tuple[str, ...]:
     """Under which ids the query's hits carry these texts now."""
-    names = [hit.doc if unit == "document" else hit.id for hit in row.results if int(hit.text_hash or "0", 16) in texts]
+    names = [
+        hit.doc if unit == "document" else hit.id
+        for hit in row.results
+        if int(hit.text_hash or "0", 16) in texts
+    ]
     return tuple(dict.fromkeys(names))[:MOST_RIVALS]
 
 

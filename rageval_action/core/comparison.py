@@ -134,7 +134,8 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
     unit = candidate.record.golden.unit
     onto_base = [relabel.onto_baseline(new.judgments, old, baseline.corpus, unit) for old, new in pairs]
     onto_new = [
-        relabel.onto_candidate(old.judgments, new, candidate.corpus, baseline.corpus, unit) for old, new in pairs
+        relabel.onto_candidate(old.judgments, new, candidate.corpus, baseline.corpus, unit)
+        for old, new in pairs
     ]
     olds, news = [old for old, _ in pairs], [new for _, new in pairs]
     own_old = [row.judgments for row in olds]
@@ -143,13 +144,17 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
     as_was = _Side(olds, own_old, baseline.record.golden.unit)
     now = _Side(news, own_new, unit)
     stored = np.array([isinstance(fit, relabel.Kept) for fit in onto_base], dtype=bool)
-    turned = tuple(new.query_id for old, new in pairs if not relabel.same_labels(old.judgments, new.judgments))
+    turned = tuple(
+        new.query_id for old, new in pairs if not relabel.same_labels(old.judgments, new.judgments)
+    )
     view = _view(under_new, now, measures, depth, effect_of=as_was, stored=stored)
     old_view: View | LabelsUnchanged = LabelsUnchanged()
     if turned:
         old_view = _view(as_was, _Side(news, _fitted(onto_new, own_new), unit), measures, depth)
     turnover = changes.turnover(baseline.corpus, candidate.corpus)
-    factors = changes.factors(baseline.record, candidate.record, turnover, relabelled=len(turned), pairing=pairing)
+    factors = changes.factors(
+        baseline.record, candidate.record, turnover, relabelled=len(turned), pairing=pairing
+    )
     k = candidate.record.k
     return Comparison(
         baseline=baseline,
@@ -160,7 +165,9 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
         view=view,
         old_view=old_view,
         relabelled=turned,
-        queries=changes.queries(under_new.rows, under_new.judgments, news, pairing.changed, candidate, baseline, k),
+        queries=changes.queries(
+            under_new.rows, under_new.judgments, news, pairing.changed, candidate, baseline, k
+        ),
         factors=factors,
         turnover=turnover,
         warnings=changes.warnings(baseline, candidate, factors, turnover, int(stored.sum())),
@@ -169,7 +176,8 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
 
 def _fitted(fits: Sequence[relabel.Relabelled], own: Sequence[Judgments]) -> list[Judgments]:
     return [
-        fit.judgments if isinstance(fit, relabel.Applied) else kept for fit, kept in zip(fits, own, strict=True)
+        fit.judgments if isinstance(fit, relabel.Applied) else kept
+        for fit, kept in zip(fits, own, strict=True)
     ]
 
 
@@ -189,7 +197,9 @@ def _pair(baseline: RunRecord, candidate: RunRecord) -> tuple[Pairing, list[tupl
     return pairing, pairs
 
 
-def _scores(side: _Side, measures: Sequence[Measure], depth: int, keep: Sequence[int]) -> dict[Measure, Values]:
+def _scores(
+    side: _Side, measures: Sequence[Measure], depth: int, keep: Sequence[int]
+) -> dict[Measure, Values]:
     rankings = [unit_ids(side.rows[i].results, side.unit)[:depth] for i in keep]
     labels = [scoring.as_labels(side.judgments[i]) for i in keep]
     return scoring.score(scoring.batch(rankings, labels), measures)
@@ -211,16 +221,18 @@ def _view(
     """
     sides = [side for side in (before, after, effect_of) if side is not None]
     keep = [
-        i for i in range(len(after.rows)) if not any(isinstance(side.judgments[i], Unanswerable) for side in sides)
+        i
+        for i in range(len(after.rows))
+        if not any(isinstance(side.judgments[i], Unanswerable) for side in sides)
     ]
     old, new = _scores(before, measures, depth, keep), _scores(after, measures, depth, keep)
     was = _scores(effect_of, measures, depth, keep) if effect_of is not None else old
     rows = [after.rows[i] for i in keep]
     kept = stored[keep] if stored is not None else np.zeros(len(keep), dtype=bool)
-    parts: dict[str | None, list[int]] = {None: list(range(len(keep))), **slices.split(rows)}
+    parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(keep)))), *slices.split(rows).items()]
     table = [
         _row(measure, name, np.array(part), old[measure], new[measure], was[measure], kept)
-        for name, part in parts.items()
+        for name, part in parts
         for measure in measures
     ]
     tags = tuple(frozenset(before.rows[i].tags) | frozenset(after.rows[i].tags) for i in keep)

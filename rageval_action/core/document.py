@@ -22,7 +22,7 @@ same job, a record file as it stands on the base branch, or a record that the us
 
 
 class BaselineInfo(Struct, frozen=True, kw_only=True):
-    """The baseline that was used. `age_s`: how much older it is than the candidate; `distance`: commits from the base."""
+    """The baseline that was used. `age_s`: how much older than the candidate; `distance`: commits from the base."""
 
     run_id: str
     sha: str

@@ -1,12 +1,13 @@
-"""One finished run turned into a record: scores, slices, causes, provenance. No clock, no disk: all of it is handed in."""
+"""One finished run turned into a record: scores, slices, causes, provenance."""
 
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -33,8 +34,23 @@ from rageval_action.core.record import (
     SnapshotInfo,
     corpus_of,
 )
+from rageval_action.core.relabel import Kept, evidence_of
 from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import Chunk, GoldenSet, Grades, Notice, Query, Ranking, Run, Unanswerable, Unit
+from rageval_action.core.types import (
+    Chunk,
+    EvidenceItem,
+    GoldenSet,
+    Grades,
+    Groups,
+    Judgments,
+    Notice,
+    Query,
+    Ranking,
+    Run,
+    Unanswerable,
+    Unit,
+)
+from rageval_action.errors import GoldenError
 
 TRIVIAL_SHARE = 0.02
 """When k is more than this share of the documents, a hit says little (design §5)."""
@@ -73,7 +89,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def assemble(
-    golden: GoldenSet, linked: Linked, snapshot: Snapshot, run: Run, settings: Settings, provenance: Provenance
+    golden: GoldenSet,
+    linked: Linked,
+    snapshot: Snapshot,
+    run: Run,
+    settings: Settings,
+    provenance: Provenance,
 ) -> RunRecord:
     """Score `run` and put everything a later reader needs into a record.
 
@@ -82,27 +103,28 @@ def assemble(
         linked: their judgments as used.
         snapshot: what was searched.
         run: one ranking per query of `golden`, in its order, already audited for access.
+        settings: how to score and what to keep.
+        provenance: what only the outside world knows.
     """
     corpus = corpus_of(snapshot.chunks)
-    pairs = list(zip(golden.queries, run.rankings, strict=True))
-    judged = [(query, ranking) for query, ranking in pairs if not isinstance(linked.judgments[query.id], Unanswerable)]
-    rankings = [unit_ids(ranking.hits, linked.unit) for _, ranking in judged]
-    labels = [scoring.as_labels(linked.judgments[query.id]) for query, _ in judged]
-    scores = scoring.score(scoring.batch(rankings, labels), settings.measures)
-    by_query: dict[str, dict[str, float | None]] = {
-        query.id: {str(measure): _number(values[i]) for measure, values in scores.items()}
-        for i, (query, _) in enumerate(judged)
-    }
     sight = _Sight(snapshot.chunks, linked.unit)
     rows = tuple(
-        _row(query, ranking, linked, settings, corpus, sight, by_query.get(query.id, {})) for query, ranking in pairs
+        diagnosed(
+            _row(query, ranking, linked.judgments[query.id], settings),
+            unit=linked.unit,
+            k=settings.k,
+            corpus=corpus,
+            visible=functools.partial(sight.visible, query),
+        )
+        for query, ranking in zip(golden.queries, run.rankings, strict=True)
     )
-    scored = [row for row in rows if row.scores]
+    rows = scored(rows, linked.unit, settings.measures)
+    means, parts = summary(rows, settings.measures)
     record = Record(
         run_id=provenance.run_id,
         created_at=provenance.created_at,
         git=provenance.git,
-        golden=_golden(golden, linked, rows, settings.unreviewed),
+        golden=_golden(golden, linked.unit, rows, settings.unreviewed),
         snapshot=_snapshot(snapshot),
         retriever=RetrieverInfo(
             name=run.retriever,
@@ -112,12 +134,9 @@ def assemble(
         ),
         acl_mode="audit" if settings.access == "audit" else "enforce",
         k=settings.k,
-        measures=_means(scored, settings.measures),
-        unit_measures=_other_unit(judged, linked, snapshot, settings.measures),
-        slices={
-            name: SliceInfo(n=len(part), measures=_means([scored[i] for i in part], settings.measures))
-            for name, part in slices.split(scored).items()
-        },
+        measures=means,
+        unit_measures=_other_unit(rows, linked.unit, snapshot, settings.measures),
+        slices=parts,
         latency_ms=_latency(run.rankings),
         warm_up=run.warm_up,
         cost=run.cost,
@@ -133,6 +152,111 @@ def assemble(
     return RunRecord(record=record, queries=rows, corpus=corpus)
 
 
+def scored(rows: Sequence[QueryRow], unit: Unit, measures: Sequence[Measure]) -> tuple[QueryRow, ...]:
+    """The rows with their unrounded scores; rows on the no-answer track have none."""
+    judged = [row for row in rows if not isinstance(row.judgments, Unanswerable)]
+    rankings = [unit_ids(row.results, unit) for row in judged]
+    table = scoring.score(
+        scoring.batch(rankings, [scoring.as_labels(row.judgments) for row in judged]), measures
+    )
+    own = {
+        row.query_id: {str(measure): _number(values[i]) for measure, values in table.items()}
+        for i, row in enumerate(judged)
+    }
+    return tuple(replace(row, scores=own.get(row.query_id, {})) for row in rows)
+
+
+def summary(
+    rows: Sequence[QueryRow], measures: Sequence[Measure]
+) -> tuple[dict[str, Mean], dict[str, SliceInfo]]:
+    """Means over all scored rows, and over each slice of them."""
+    judged = [row for row in rows if row.scores]
+    parts = {
+        name: SliceInfo(n=len(part), measures=_means([judged[i] for i in part], measures))
+        for name, part in slices.split(judged).items()
+    }
+    return _means(judged, measures), parts
+
+
+def diagnosed(
+    row: QueryRow,
+    *,
+    unit: Unit,
+    k: int,
+    corpus: Corpus,
+    visible: Callable[[str], bool] = lambda _name: True,
+) -> QueryRow:
+    """The row with a cause for every relevant item outside the top k."""
+    return replace(row, misses=diagnose(row, unit=unit, k=k, corpus=corpus, visible=visible))
+
+
+def rejudged(run: RunRecord, golden: GoldenSet, measures: Sequence[Measure]) -> RunRecord:
+    """A record under another golden set's labels: same rankings, new scores, causes and means.
+
+    Rows whose id and text the golden set does not have are left out. Evidence is taken as the record resolved it, or by
+    the spans of its hits, since the texts are gone.
+
+    Raises:
+        GoldenError: `golden.evidence-needs-texts` when neither is possible; `golden.no-query-matches`.
+    """
+    queries = {query.id: query for query in golden.queries}
+    unit, k = run.record.golden.unit, run.record.k
+    kept = [
+        replace(
+            row,
+            judgments=_asked(queries[row.query_id], row, unit, golden.path),
+            tags=queries[row.query_id].tags,
+            type=queries[row.query_id].type,
+            lang=queries[row.query_id].lang,
+            source=queries[row.query_id].source,
+            line=queries[row.query_id].line,
+        )
+        for row in run.queries
+        if row.query_id in queries and query_sha256(queries[row.query_id].text) == row.query_sha256
+    ]
+    if not kept:
+        text = "no query has the id and text of a query in the record."
+        raise GoldenError("golden.no-query-matches", text, where=golden.path)
+    rows = tuple(diagnosed(row, unit=unit, k=k, corpus=run.corpus) for row in kept)
+    rows = scored(rows, unit, measures)
+    means, parts = summary(rows, measures)
+    record = replace(
+        run.record,
+        golden=_golden(golden, unit, rows, run.record.golden.unreviewed),
+        measures=means,
+        unit_measures={},
+        slices=parts,
+        no_answer=_no_answer(rows, run.record.no_answer.threshold),
+        errors=sum(bool(row.error) for row in rows),
+    )
+    return RunRecord(record=record, queries=rows, corpus=run.corpus)
+
+
+def _asked(query: Query, row: QueryRow, unit: Unit, path: str) -> Judgments:
+    """A query's judgments without a corpus at hand to resolve them in."""
+    if not query.answerable:
+        return Unanswerable()
+    if unit != "evidence" and query.relevant:
+        return Grades(query.relevant)
+    if unit != "evidence" and query.any_of:
+        return Groups(query.any_of)
+    if not query.evidence:
+        return Grades(query.relevant) if query.relevant else Groups(query.any_of)
+    items = tuple(EvidenceItem(doc=item.doc, quote=item.quote, start=item.start) for item in query.evidence)
+    fitted = evidence_of(items, row)
+    if isinstance(fitted, Kept):
+        hint = "Evaluate again with this golden set: a record holds no texts to look in."
+        raise GoldenError(
+            "golden.evidence-needs-texts", f"{fitted.reason}.", hint=hint, where=f"{path}:{query.line}"
+        )
+    return fitted.judgments
+
+
+def query_sha256(text: str) -> str:
+    """SHA-256 of a query's text in NFC and UTF-8: with the id, what makes two rows the same query."""
+    return hashlib.sha256(unicodedata.normalize("NFC", text).encode()).hexdigest()
+
+
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
@@ -142,7 +266,9 @@ class _Sight:
 
     def __init__(self, chunks: Sequence[Chunk], unit: Unit) -> None:
         self.chunks: dict[str, list[Chunk]] = {}
-        restricted = {chunk.doc if unit == "document" else chunk.id for chunk in chunks if chunk.acl is not None}
+        restricted = {
+            chunk.doc if unit == "document" else chunk.id for chunk in chunks if chunk.acl is not None
+        }
         for chunk in chunks if restricted else ():
             name = chunk.doc if unit == "document" else chunk.id
             if name in restricted:
@@ -156,22 +282,13 @@ class _Sight:
         return any(chunk.acl is None or chunk.acl.admits(acl) for chunk in self.chunks[name])
 
 
-def _row(
-    query: Query,
-    ranking: Ranking,
-    linked: Linked,
-    settings: Settings,
-    corpus: Corpus,
-    sight: _Sight,
-    scores: dict[str, float | None],
-) -> QueryRow:
-    text = unicodedata.normalize("NFC", query.text)
-    row = QueryRow(
+def _row(query: Query, ranking: Ranking, judgments: Judgments, settings: Settings) -> QueryRow:
+    return QueryRow(
         query_id=query.id,
         query=query.text[:QUERY_TEXT_LIMIT] if settings.keep_texts else "",
-        query_sha256=hashlib.sha256(text.encode()).hexdigest(),
+        query_sha256=query_sha256(query.text),
         line=query.line,
-        judgments=linked.judgments[query.id],
+        judgments=judgments,
         tags=query.tags,
         type=query.type,
         lang=query.lang,
@@ -179,13 +296,8 @@ def _row(
         principal=query.acl.principal if query.acl else "",
         latency_ms=ranking.latency_ms,
         error=ranking.error,
-        scores=scores,
         results=ranking.hits,
     )
-    misses = diagnose(
-        row, unit=linked.unit, k=settings.k, corpus=corpus, visible=lambda name: sight.visible(query, name)
-    )
-    return replace(row, misses=misses)
 
 
 def _means(rows: Sequence[QueryRow], measures: Sequence[Measure]) -> dict[str, Mean]:
@@ -198,33 +310,28 @@ def _means(rows: Sequence[QueryRow], measures: Sequence[Measure]) -> dict[str, M
 
 
 def _other_unit(
-    judged: Sequence[tuple[Query, Ranking]], linked: Linked, snapshot: Snapshot, measures: Sequence[Measure]
+    rows: Sequence[QueryRow], unit: Unit, snapshot: Snapshot, measures: Sequence[Measure]
 ) -> dict[str, dict[str, Mean]]:
     """Document-level measures beside chunk-level ones, where every judgment is a graded chunk id."""
-    kinds = {type(linked.judgments[query.id]) for query, _ in judged}
-    if linked.unit != "chunk" or kinds != {Grades}:
-        return {}
+    judged = [row for row in rows if row.scores]
     doc_of = {chunk.id: chunk.doc for chunk in snapshot.chunks}
-    if all(name == doc for name, doc in doc_of.items()):
+    graded = [row.judgments for row in judged if isinstance(row.judgments, Grades)]
+    if unit != "chunk" or len(graded) != len(judged) or all(name == doc for name, doc in doc_of.items()):
         return {}
-    labels = []
-    for query, _ in judged:
-        grades: dict[str, int] = {}
-        own = linked.judgments[query.id]
-        for name, grade in own.grades.items() if isinstance(own, Grades) else ():
-            doc = doc_of.get(name, name)
-            grades[doc] = max(grade, grades.get(doc, grade))
-        labels.append(Grades(grades))
-    rankings = [unit_ids(ranking.hits, "document") for _, ranking in judged]
-    scores = scoring.score(scoring.batch(rankings, labels), measures)
-    means = {}
-    for measure, values in scores.items():
-        defined = values[~np.isnan(values)]
-        means[str(measure)] = Mean(mean=float(defined.mean()) if defined.size else None, n=int(defined.size))
-    return {"document": means}
+    lifted = [replace(row, judgments=_lifted(own, doc_of)) for row, own in zip(judged, graded, strict=True)]
+    return {"document": _means(scored(lifted, "document", measures), measures)}
 
 
-def _golden(golden: GoldenSet, linked: Linked, rows: Sequence[QueryRow], unreviewed: int) -> GoldenInfo:
+def _lifted(own: Grades, doc_of: Mapping[str, str]) -> Grades:
+    """Chunk grades as document grades: a document is as relevant as its most relevant chunk."""
+    grades: dict[str, int] = {}
+    for name, grade in own.grades.items():
+        doc = doc_of.get(name, name)
+        grades[doc] = max(grade, grades.get(doc, grade))
+    return Grades(grades)
+
+
+def _golden(golden: GoldenSet, unit: Unit, rows: Sequence[QueryRow], unreviewed: int) -> GoldenInfo:
     unanswerable = sum(isinstance(row.judgments, Unanswerable) for row in rows)
     sources: dict[str, int] = {}
     for row in rows:
@@ -233,7 +340,7 @@ def _golden(golden: GoldenSet, linked: Linked, rows: Sequence[QueryRow], unrevie
         path=golden.path,
         sha256=golden.sha256,
         format=golden.format,
-        unit=linked.unit,
+        unit=unit,
         queries=len(rows),
         answerable=len(rows) - unanswerable,
         unanswerable=unanswerable,
@@ -267,7 +374,9 @@ def _latency(rankings: Sequence[Ranking]) -> dict[str, Quantiles]:
         for stage, value in ranking.latency_ms.items():
             stages.setdefault(stage, []).append(value)
     return {
-        stage: Quantiles(p50=float(np.quantile(values, 0.5)), p95=float(np.quantile(values, 0.95)), n=len(values))
+        stage: Quantiles(
+            p50=float(np.quantile(values, 0.5)), p95=float(np.quantile(values, 0.95)), n=len(values)
+        )
         for stage, values in sorted(stages.items())
     }
 
@@ -298,9 +407,10 @@ def _warnings(
     if synthetic > MOSTLY * len(golden.queries):
         text = f"{synthetic} of {len(golden.queries)} queries are synthetic: compare runs, do not quote as quality"
         notes.append(Notice(code="golden.synthetic", text=text))
-    hopeless = [query.id for query in golden.queries if query.answerable and not items_of(linked.judgments[query.id])]
+    hopeless = [
+        query.id for query in golden.queries if query.answerable and not items_of(linked.judgments[query.id])
+    ]
     if hopeless:
         text = f"{len(hopeless)} queries have no relevant item and score 0: {', '.join(hopeless[:5])}"
         notes.append(Notice(code="golden.nothing-relevant", text=text))
     return tuple(notes)
-

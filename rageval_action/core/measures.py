@@ -363,7 +363,10 @@ def parse_measures(texts: Iterable[str]) -> tuple[Measure, ...]:
     found: dict[Measure, None] = {}
     for text in texts:
         last = Measure("")
-        for piece in filter(None, (part.strip() for part in text.split(","))):
+        pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
+        if not pieces:
+            raise _unknown(text)
+        for piece in pieces:
             if not piece.isdigit():
                 last = parse_measure(piece)
             elif last.cutoff:

@@ -128,7 +128,9 @@ def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
     """
     k = _value(raw.get("k", 5), int, "k", where)
     if k < 1:
-        raise ConfigError("config.bad-policy", f"k is {k}.", hint="Give the number of documents you use.", where=where)
+        raise ConfigError(
+            "config.bad-policy", f"k is {k}.", hint="Give the number of documents you use.", where=where
+        )
     max_errors = _value(raw.get("max-errors", 0.10), float, "max-errors", where)
     if not 0 <= max_errors <= 1:
         raise ConfigError("config.bad-policy", "max-errors is a share between 0 and 1.", where=where)
@@ -182,7 +184,10 @@ def _build(raw: _RawGate, kind: str) -> Gate:
         if ratio is None or ratio <= 0:
             raise ValueError("a latency gate needs max_ratio above 0")
         return LatencyGate(
-            stage=raw.latency or "total", quantile=raw.quantile or "p50", max_ratio=ratio, floor_ms=raw.floor_ms or 0.0
+            stage=raw.latency or "total",
+            quantile=raw.quantile or "p50",
+            max_ratio=ratio,
+            floor_ms=raw.floor_ms or 0.0,
         )
     if not raw.measure:
         raise ValueError("measure is missing")
@@ -211,7 +216,12 @@ def _waiver(entry: object, where: str) -> Waiver:
     if not raw.owner.strip() or not raw.reason.strip():
         raise ConfigError("config.bad-waiver", "owner and reason may not be empty.", where=where)
     return Waiver(
-        measure=measure, max_drop=raw.max_drop, until=raw.until, owner=raw.owner, reason=raw.reason, slice=raw.slice
+        measure=measure,
+        max_drop=raw.max_drop,
+        until=raw.until,
+        owner=raw.owner,
+        reason=raw.reason,
+        slice=raw.slice,
     )
 
 

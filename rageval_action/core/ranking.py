@@ -27,3 +27,13 @@ def unit_ids(hits: Sequence[Hit], unit: Unit) -> list[str]:
     ids = [hit.doc if unit == "document" else hit.id for hit in hits]
     ranked = order(ids, [hit.score for hit in hits])
     return list(dict.fromkeys(ids[at] for at in ranked))
+
+
+def unit_scores(hits: Sequence[Hit], unit: Unit) -> tuple[list[str], list[float]]:
+    """`unit_ids` with their scores: parallel lists, best first."""
+    best: dict[str, float] = {}
+    for hit in hits:
+        name = hit.doc if unit == "document" else hit.id
+        best[name] = max(best.get(name, hit.score), hit.score)
+    ids = unit_ids(hits, unit)
+    return ids, [best[name] for name in ids]

@@ -337,5 +337,7 @@ def _decode_corpus(data: bytes, where: str) -> Corpus:
         raise RecordError("record.bad-corpus", f"not readable: {error}.", where=place) from error
     shapes = {column.shape for column in (ids, docs, texts)}
     if any(column.dtype != np.uint64 for column in (ids, docs, texts)) or len(shapes) != 1 or ids.ndim != 1:
-        raise RecordError("record.bad-corpus", "the columns are not three equally long uint64 rows.", where=place)
+        raise RecordError(
+            "record.bad-corpus", "the columns are not three equally long uint64 rows.", where=place
+        )
     return Corpus(ids=ids, docs=docs, texts=texts)

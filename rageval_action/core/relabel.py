@@ -58,7 +58,7 @@ def onto_baseline(new: Judgments, row: QueryRow, corpus: Corpus, unit: Unit) -> 
         case Groups(groups=groups):
             asked = [group[0] for group in groups if not any(holds(corpus, name, unit) for name in group)]
         case EvidenceItems(items=items):
-            return _evidence(items, row)
+            return evidence_of(items, row)
         case _:
             return Applied(new)
     known = _members(row.judgments)
@@ -77,7 +77,7 @@ def onto_candidate(old: Judgments, row: QueryRow, corpus: Corpus, before: Corpus
     if same_labels(old, row.judgments):
         return Applied(row.judgments)
     if isinstance(old, EvidenceItems):
-        return _evidence(old.items, row)
+        return evidence_of(old.items, row)
     for name in _members(old):
         if not holds(corpus, name, unit) and _moved(name, corpus, before, unit):
             return Kept(f'"{name}" has another id now')
@@ -99,7 +99,7 @@ def _moved(name: str, corpus: Corpus, before: Corpus, unit: Unit) -> bool:
     return bool(texts) and texts <= set(corpus.texts.tolist())
 
 
-def _evidence(items: tuple[EvidenceItem, ...], row: QueryRow) -> Relabelled:
+def evidence_of(items: tuple[EvidenceItem, ...], row: QueryRow) -> Relabelled:
     """Evidence asked by one side, resolved on the other: by its own resolution, else by spans of its hits."""
     own = row.judgments.items if isinstance(row.judgments, EvidenceItems) else ()
     resolved = {(item.doc, item.quote, item.start): item for item in own}
@@ -117,5 +117,7 @@ def _evidence(items: tuple[EvidenceItem, ...], row: QueryRow) -> Relabelled:
 
 def _by_span(item: EvidenceItem, row: QueryRow) -> EvidenceItem:
     end = item.start + len(item.quote)
-    chunks = tuple(hit.id for hit in row.results if hit.doc == item.doc and hit.start < end and item.start < hit.end)
+    chunks = tuple(
+        hit.id for hit in row.results if hit.doc == item.doc and hit.start < end and item.start < hit.end
+    )
     return EvidenceItem(doc=item.doc, quote=item.quote, start=item.start, chunks=chunks)

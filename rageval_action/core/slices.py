@@ -13,7 +13,10 @@ SMALLEST = 20
 def names(row: QueryRow) -> tuple[str, ...]:
     """The slices a query belongs to: `tag:…`, `type:…`, `lang:…`, `source:…`, `principal:…`."""
     single = {"type": row.type, "lang": row.lang, "source": row.source, "principal": row.principal}
-    return (*(f"tag:{tag}" for tag in row.tags), *(f"{key}:{value}" for key, value in single.items() if value))
+    return (
+        *(f"tag:{tag}" for tag in row.tags),
+        *(f"{key}:{value}" for key, value in single.items() if value),
+    )
 
 
 def split(rows: Sequence[QueryRow]) -> dict[str, list[int]]:

@@ -39,7 +39,8 @@ class Manifest(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema
         chunker: free text naming the chunker and its settings.
         shards: embedding files in row order; with their `.npy` shapes they make up all rows.
         files: every other file by name, and the shards, with size and checksum.
-        fingerprint: of ids, documents, text hashes and vectors' settings, independent of row order.
+        fingerprint: of what decides a search (ids, documents, spans, text hashes, access, vectors, and how they were
+            made and are compared), independent of row order.
     """
 
     schema_name: Literal["rageval.snapshot/1"] = "rageval.snapshot/1"
@@ -69,8 +70,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
         chunks: in row order.
         shards: float matrices of shape (rows, dimension), memory-mapped, in row order; their rows are `chunks`.
         query_vectors: `core.hashing.query_key` -> float32 vector of shape (dimension,).
+        norms: smallest and largest norm of the vectors that are not zero, measured in float32; (0, 0) when nobody
+            measured them.
         empty_rows: rows with a zero vector: never retrieved by a dense search, reported.
-        notices: what the checks found short of an error (identical texts, zero norms, trivially small corpus).
+        notices: what the checks found short of an error (identical texts, zero vectors, norms that do not fit).
     """
 
     path: str
@@ -78,5 +81,6 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     chunks: tuple[Chunk, ...]
     shards: tuple[FloatMatrix, ...] = ()
     query_vectors: Mapping[str, NDArray[np.float32]] = {}
+    norms: tuple[float, float] = (0.0, 0.0)
     empty_rows: tuple[int, ...] = ()
     notices: tuple[Notice, ...] = ()

@@ -93,7 +93,12 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 
 def judge(
-    policy: Policy, record: Record, against: Against, *, today: datetime.date, override: Override | None = None
+    policy: Policy,
+    record: Record,
+    against: Against,
+    *,
+    today: datetime.date,
+    override: Override | None = None,
 ) -> Verdict:
     """Judge one record against its baseline, or alone.
 
@@ -139,7 +144,7 @@ def _pass_text(outcomes: Sequence[Outcome]) -> str:
 
 def _reason(outcome: Outcome) -> tuple[Word | None, Reason]:
     reason = Reason(code=outcome.code, text=outcome.text, gate=plain_gate(outcome.gate))
-    if outcome.state in ("pass", "informs"):
+    if outcome.state == "pass" or outcome.state == "informs":  # noqa: PLR1714 - mypy narrows this spelling only
         return None, reason
     return outcome.state, reason
 
@@ -229,7 +234,12 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
         text = f"{_place(gate)}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
     waiver = next(
-        (w for w in policy.waivers if (w.measure, w.slice) == (gate.measure, gate.slice) and today <= w.until), None
+        (
+            w
+            for w in policy.waivers
+            if (w.measure, w.slice) == (gate.measure, gate.slice) and today <= w.until
+        ),
+        None,
     )
     allowed = max(gate.max_drop, waiver.max_drop) if waiver else gate.max_drop
     state, why = _RULES[gate.rule](row, allowed)
@@ -306,7 +316,9 @@ def _floor(gate: FloorGate, record: Record, against: Against) -> Outcome:
                 )
                 return Outcome(gate=gate, state="fail", code="labels-decide", text=text)
     if value is None or math.isnan(value):
-        return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=f"{_place(gate)}: no query")
+        return Outcome(
+            gate=gate, state="cannot_measure", code="empty-slice", text=f"{_place(gate)}: no query"
+        )
     holds = value >= gate.min - TOLERANCE
     text = f"{_place(gate)} is {value:.3f}, {'at least' if holds else 'below'} the {gate.min:g} needed"
     return Outcome(gate=gate, state="pass" if holds else "fail", code="floor", text=text)
@@ -347,11 +359,15 @@ def _latency(gate: LatencyGate, comparison: Comparison) -> Outcome:
         text = f"{name} is not judged: the baseline was timed on another machine or at another time"
         return Outcome(gate=gate, state="informs", code="latency-not-comparable", text=text)
     if gate.stage not in before.latency_ms or gate.stage not in after.latency_ms:
-        return Outcome(gate=gate, state="informs", code="latency-absent", text=f"{name} was not timed on both sides")
+        return Outcome(
+            gate=gate, state="informs", code="latency-absent", text=f"{name} was not timed on both sides"
+        )
     old, new = (getattr(side.latency_ms[gate.stage], gate.quantile) for side in (before, after))
     text = f"{name} is {new:.1f} ms against {old:.1f} ms"
     if gate.quantile == "p95":
-        return Outcome(gate=gate, state="informs", code="latency", text=f"{text}; p95 informs, it is not gated")
+        return Outcome(
+            gate=gate, state="informs", code="latency", text=f"{text}; p95 informs, it is not gated"
+        )
     worse = new > old * gate.max_ratio and new - old > gate.floor_ms
     limit = f"{gate.max_ratio:g} times and {gate.floor_ms:g} ms more allowed"
     return Outcome(gate=gate, state="fail" if worse else "pass", code="latency", text=f"{text}; {limit}")

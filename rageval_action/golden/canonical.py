@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rageval_action.golden.interface import Parts
 
 
-class _Loose(Row, kw_only=True, gc=False, rename={"text": "query"}):
+class CanonicalRow(Row, kw_only=True, gc=False, rename={"text": "query"}):
     """A line under its wire names. `provenance` (how a generated row came about) does not bear on scores."""
 
     id: Id
@@ -40,11 +40,11 @@ class _Loose(Row, kw_only=True, gc=False, rename={"text": "query"}):
     provenance: msgspec.Raw = msgspec.Raw()
 
 
-class _Strict(_Loose, kw_only=True, gc=False, forbid_unknown_fields=True):
+class _Strict(CanonicalRow, kw_only=True, gc=False, forbid_unknown_fields=True):
     """The same, refusing keys it does not know, so that they are noticed."""
 
 
-KEYS = frozenset(_Loose.__struct_encode_fields__)
+KEYS = frozenset(CanonicalRow.__struct_encode_fields__)
 """Keys that a canonical row may have."""
 
 
@@ -75,7 +75,7 @@ class _LineReader:
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._strict: Callable[[bytes], _Strict] = msgspec.json.Decoder(_Strict).decode
-        self._loose: Callable[[bytes], _Loose] = msgspec.json.Decoder(_Loose).decode
+        self._loose: Callable[[bytes], CanonicalRow] = msgspec.json.Decoder(CanonicalRow).decode
         self._keys: Callable[[bytes], dict[str, msgspec.Raw]] = msgspec.json.Decoder(
             dict[str, msgspec.Raw]
         ).decode
@@ -104,7 +104,7 @@ class _LineReader:
         text = f"keys that are not part of a golden set are ignored: {names}."
         return (Notice(code="golden.unknown-keys", text=text, where=f"{path}:{first}"),)
 
-    def _loose_row(self, line: bytes, number: int) -> _Loose:
+    def _loose_row(self, line: bytes, number: int) -> CanonicalRow:
         row = self._loose(line)
         for name in unknown_keys(self._keys(line), KEYS):
             self._unknown.setdefault(name, number)

@@ -16,13 +16,16 @@ def show(view: ReportView, out: TextIO) -> None:
     if out.isatty():
         _rich(view, out)
     else:
-        for line in plain(view):
-            out.write(line + "\n")
+        out.writelines(line + "\n" for line in plain(view))
 
 
 def _measures(rows: Sequence[MeasureLine], *, sliced: bool) -> tuple[list[str], list[list[str]]]:
     compared = any(row.before for row in rows)
-    head = ["measure", "n", "base", "PR", "Δ", "95 % interval", "reading"] if compared else ["measure", "n", "score"]
+    head = (
+        ["measure", "n", "base", "PR", "Δ", "95 % interval", "reading"]
+        if compared
+        else ["measure", "n", "score"]
+    )
     body = []
     for row in rows:
         name = f"{row.slice} {row.measure}" if sliced else row.measure
@@ -108,7 +111,8 @@ def _width(text: str) -> int:
     import unicodedata
 
     return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in text
     )
 
 

@@ -111,10 +111,7 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
     gained = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
     parts = [row for row in document.measures if row.slice is not None and not row.small]
-    if not document.measures:
-        whole_lines = _alone(record)
-    else:
-        whole_lines = tuple(_line(row) for row in whole)
+    whole_lines = tuple(_line(row) for row in whole) if document.measures else _alone(record)
     override = document.overridden
     return ReportView(
         alert="NOTE" if override else alert,
@@ -131,7 +128,8 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
         missed=_missed(document),
         gates=tuple(Fact(_state(gate.state), gate.text) for gate in document.gates),
         changes=tuple(
-            Fact(factor.name, f"{factor.before or 'none'} → {factor.after or 'none'}") for factor in document.factors
+            Fact(factor.name, f"{factor.before or 'none'} → {factor.after or 'none'}")
+            for factor in document.factors
         ),
         slices=tuple(_line(row) for row in parts),
         small_slices=_small(document.measures, document.k),
@@ -147,8 +145,10 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
         acl=_acl(record),
         warnings=tuple(
             dict.fromkeys(
-                [f"{notice.where}: {notice.text}" if notice.where else notice.text
-                 for notice in (*document.warnings, *record.warnings)]
+                [
+                    f"{notice.where}: {notice.text}" if notice.where else notice.text
+                    for notice in (*document.warnings, *record.warnings)
+                ]
             )
         ),
         power=_power(whole, document.k),
@@ -169,7 +169,9 @@ def _sentence(document: ComparisonDocument) -> str:
 
 def _baseline(info: BaselineInfo | None, document: ComparisonDocument) -> str:
     if info is None:
-        why = next((reason.text for reason in document.reasons if "baseline" in reason.code), "none was given")
+        why = next(
+            (reason.text for reason in document.reasons if "baseline" in reason.code), "none was given"
+        )
         return f"No baseline: {why}."
     commit = f" at commit {info.sha[:12]}" if info.sha else ""
     older = f", {numbers.age(info.age_s)} older" if info.age_s >= 60 else ""
@@ -180,8 +182,16 @@ def _baseline(info: BaselineInfo | None, document: ComparisonDocument) -> str:
 def _alone(record: Record) -> tuple[MeasureLine, ...]:
     return tuple(
         MeasureLine(
-            measure=name, slice="", n=str(mean.n), before="", after=numbers.score(mean.mean), delta="", interval="",
-            reading="", counts="", note="",
+            measure=name,
+            slice="",
+            n=str(mean.n),
+            before="",
+            after=numbers.score(mean.mean),
+            delta="",
+            interval="",
+            reading="",
+            counts="",
+            note="",
         )
         for name, mean in record.measures.items()
     )
@@ -227,7 +237,8 @@ def _missed(document: ComparisonDocument) -> str:
         return ""
     shown = ", ".join(missed[:MOST_QUERIES])
     more = f" and {len(missed) - MOST_QUERIES} more" if len(missed) > MOST_QUERIES else ""
-    return f"{numbers.plural(len(missed), 'query finds', 'queries find')} nothing relevant on either side: {shown}{more}."
+    count = numbers.plural(len(missed), "query finds", "queries find")
+    return f"{count} nothing relevant on either side: {shown}{more}."
 
 
 def _query(change: QueryChange) -> QueryLine:

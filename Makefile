@@ -1,0 +1,53 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BASE := .venv
+DEV := .venv-dev
+PIP := -m pip --disable-pip-version-check -q
+export PIP_NO_INPUT := 1
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: demo test check unit bench lock clean base dev
+
+base: $(BASE)/.done
+dev: $(DEV)/.done
+
+$(BASE)/.done: requirements/base.txt pyproject.toml tools/retry.sh
+	$(PYTHON) -c 'import sys; sys.exit("rageval needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	rm -rf $(BASE)
+	$(PYTHON) -m venv $(BASE)
+	tools/retry.sh $(BASE)/bin/python $(PIP) install --require-hashes -r requirements/base.txt
+	tools/retry.sh $(BASE)/bin/python $(PIP) install --no-deps -e .
+	touch $@
+
+$(DEV)/.done: requirements/dev.txt requirements/torch.in pyproject.toml tools/install_torch.py tools/retry.sh
+	rm -rf $(DEV)
+	$(PYTHON) -m venv $(DEV)
+	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/dev.txt
+	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps -e .
+	$(DEV)/bin/python tools/install_torch.py
+	touch $@
+
+demo: base  ## evaluate the examples before and after a change, and show the comparison
+	$(BASE)/bin/rageval demo
+
+test: base check unit  ## everything: style, types, layers, tests
+
+check: dev  ## ruff, mypy, import-linter
+	$(DEV)/bin/ruff format --check .
+	$(DEV)/bin/ruff check .
+	$(DEV)/bin/mypy
+	$(DEV)/bin/lint-imports
+
+unit: dev base
+	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
+
+bench: dev  ## measure against peers; prints ratios of one run
+	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt
+	for each in bench/*.py; do $(DEV)/bin/python $$each || exit 1; done
+
+lock:  ## write the lock files again (needs uv)
+	tools/lock.sh
+
+clean:
+	rm -rf $(BASE) $(DEV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,61 @@
+"""`rageval demo`: the main job on the examples, from snapshots to verdict."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from pathlib import Path
+
+import click
+
+from rageval_action.cli.common import configure, world
+from rageval_action.cli.evaluate import report
+
+
+@click.command()
+@click.option(
+    "--examples",
+    default="",
+    metavar="DIR",
+    help="Folder of the examples; default: those that come with rageval.",
+)
+@click.option("--markdown", default="", metavar="FILE", help="Also write the pull request comment to FILE.")
+def demo(examples: str, markdown: str) -> None:
+    """Evaluate the example snapshots before and after a change, compare them and show the result.
+
+    The change makes retrieval worse on purpose, so the verdict is a regression; the command itself ends with 0.
+    """
+    from rageval_action import pipeline
+    from rageval_action.core.record import encode
+    from rageval_action.records import write_files
+
+    folder = Path(examples) if examples else shipped()
+    config = str(folder / "rageval.yml")
+    out = Path(tempfile.mkdtemp(prefix="rageval-demo-"))
+    records = {}
+    for side in ("baseline", "candidate"):
+        settings = configure({"snapshot": str(folder / side)}, config)
+        records[side] = pipeline.evaluate(settings, world(folder))
+        write_files(out / side, encode(records[side]))
+    told = pipeline.conclude(
+        records["candidate"],
+        pipeline.Baseline(record=records["baseline"], rung="snapshot"),
+        settings.policy,
+        today=datetime.datetime.now(datetime.UTC).date(),
+    )
+    report(told, records["candidate"].record, "", markdown, told)
+    click.echo(f"\nThe two records are in {out}. Compare them again with:")
+    click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
+
+
+def shipped() -> Path:
+    """The examples beside the checkout, or inside the installed package."""
+    from rageval_action.errors import ConfigError
+
+    here = Path(__file__).resolve()
+    for folder in (here.parents[2] / "examples", here.parents[1] / "_examples"):
+        if (folder / "rageval.yml").is_file():
+            return folder
+    raise ConfigError(
+        "demo.no-examples", "the examples are not installed.", hint="Give their folder to --examples."
+    )

@@ -1,0 +1,88 @@
+"""`queries.npz`: cached query vectors, one array of keys and one matrix. Nothing in it is ever unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.arrays import LFS_MARK, read_header
+from rageval_action.snapshots.problems import LFS_HINT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_KEYS, _VECTORS = "keys.npy", "vectors.npy"
+_KEY_BYTES = 64
+MAX_BYTES = 1 << 32
+MAX_RATIO = 100
+
+
+def write_queries(path: Path, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+    """Write key -> vector; the bytes depend on the contents alone, not on the order of the mapping."""
+    keys = sorted(vectors)
+    np.savez(
+        path,
+        keys=np.array(keys, dtype=f"S{_KEY_BYTES}"),
+        vectors=np.array([vectors[key] for key in keys], dtype=np.float32),
+    )
+
+
+def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
+    """Key -> vector of shape (dimension,).
+
+    Raises:
+        SnapshotError: `snapshot.lfs-pointer`, `snapshot.bad-queries`, `snapshot.object-array`, `snapshot.truncated`,
+            `snapshot.dimension-mismatch`, `snapshot.count-mismatch` or `snapshot.not-finite`.
+    """
+    where = str(path)
+    with path.open("rb") as stream:
+        if stream.read(len(LFS_MARK)) == LFS_MARK:
+            message = "this is a Git LFS pointer, not the query vectors themselves."
+            raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{where}:1")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            keys, vectors = _member(archive, _KEYS, where), _member(archive, _VECTORS, where)
+    except (zipfile.BadZipFile, KeyError, OSError, NotImplementedError, EOFError, ValueError) as error:
+        message = f"this is not an archive of query vectors: {error}."
+        hint = "Rebuild the snapshot with --queries."
+        raise SnapshotError("snapshot.bad-queries", message, hint=hint, where=where) from error
+    _check(keys, vectors, dimension, where)
+    return dict(zip((key.decode("ascii", "replace") for key in keys.tolist()), vectors, strict=True))
+
+
+def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[np.generic]:
+    """One array, after its declared sizes were found to be believable."""
+    info = archive.getinfo(name)
+    if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(info.compress_size, 1024):
+        message = f"{name} unpacks to {info.file_size:,} bytes, which is not believable."
+        raise SnapshotError("snapshot.bad-queries", message, where=where)
+    with archive.open(info) as stream:
+        header = read_header(stream, f"{where}/{name}")  # type: ignore[arg-type]
+        if header.end != info.file_size:
+            message = f"{name} has {info.file_size:,} bytes; its header declares {header.end:,}."
+            raise SnapshotError("snapshot.truncated", message, where=where)
+        data = stream.read()
+    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+
+
+def _check(keys: NDArray[np.generic], vectors: NDArray[np.generic], dimension: int, where: str) -> None:
+    if keys.ndim != 1 or keys.dtype.kind != "S" or vectors.ndim != 2 or vectors.dtype != np.float32:
+        message = "`keys` must be an array of byte strings and `vectors` a float32 matrix."
+        raise SnapshotError("snapshot.bad-queries", message, where=where)
+    if len(keys) != len(vectors):
+        message = f"{len(keys)} keys stand beside {len(vectors)} query vectors."
+        raise SnapshotError("snapshot.count-mismatch", message, where=where)
+    if vectors.shape[1] != dimension:
+        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
+        hint = "They come from two models: embed the queries with the model of the snapshot."
+        raise SnapshotError("snapshot.dimension-mismatch", message, hint=hint, where=where)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        message = f"the query vector in row {bad[0]} holds NaN or infinity ({len(bad)} such rows)."
+        raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")

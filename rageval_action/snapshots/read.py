@@ -1,0 +1,255 @@
+"""Loads a snapshot folder: memory-mapped, checked before anything is computed, every problem named."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.types import Notice
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots import manifest as files
+from rageval_action.snapshots.arrays import LFS_MARK, Measured, measure, open_matrix
+from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
+from rageval_action.snapshots.queries import read_queries
+from rageval_action.snapshots.remote import fetch
+from rageval_action.snapshots.rows import parse_chunks, text_notices
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rageval_action.core.snapshot import FloatMatrix, Manifest
+    from rageval_action.core.types import Chunk
+
+UNIT_TOLERANCE = 1e-3
+"""A vector whose norm is this near to 1 counts as normalised."""
+
+_THREAD_FROM_BYTES = 1 << 22
+"""Below this, hashing beside decoding saves less than a thread costs."""
+
+_MOST_ZERO_SHARE = 0.01
+_MOST_ZERO_ROWS = 2
+
+
+def read_snapshot(path: Path | str, *, verify_checksums: bool = True) -> Snapshot:
+    """Load and check a snapshot.
+
+    The vectors stay on disk (memory-mapped); one pass over them measures norms and finds rows that are not finite.
+
+    Args:
+        path: the folder.
+        verify_checksums: compare every local file with the manifest's SHA-256. Remote shards are always compared.
+
+    Raises:
+        SnapshotError: with the code of the first problem, its file and line or row, and up to 20 problems in all:
+            `snapshot.not-found`, `.lfs-pointer`, `.bad-manifest`, `.bad-path`, `.empty`, `.truncated`, `.bad-array`,
+            `.object-array`, `.dimension-mismatch`, `.count-mismatch`, `.not-finite`, `.zero-vector`, `.bad-chunk`,
+            `.duplicate-id`, `.bad-queries`, `.checksum-mismatch`, `.unreadable`.
+    """
+    try:
+        return _read(Path(path), verify_checksums=verify_checksums)
+    except OSError as error:
+        message = f"the file cannot be read: {error.strerror or 'the system gave no reason'}."
+        raise SnapshotError("snapshot.unreadable", message, where=str(error.filename or path)) from error
+
+
+def _read(folder: Path, *, verify_checksums: bool) -> Snapshot:
+    manifest = files.read_manifest(folder)
+    problems = Problems()
+    paths = _find(folder, manifest, problems)
+    problems.raise_if_any()
+    hashing = _Hashing(paths, manifest, verify=verify_checksums)
+    opened = _open_shards(paths, manifest, problems)
+    shards = tuple(opened.values())
+    chunks = parse_chunks(_text_of(paths[files.CHUNKS]), str(paths[files.CHUNKS]), problems)
+    _check_counts(folder, manifest, chunks, shards, problems)
+    measured = measure(shards) if shards else _NOTHING
+    _check_rows(chunks, measured, opened, problems)
+    queries = _queries(paths, manifest, problems)
+    hashing.add_to(problems)
+    problems.raise_if_any()
+    return Snapshot(
+        path=str(folder),
+        manifest=manifest,
+        chunks=chunks,
+        shards=shards,
+        query_vectors=queries,
+        norms=(measured.smallest, measured.largest),
+        empty_rows=measured.zero_rows,
+        notices=(
+            *text_notices(chunks, str(paths[files.CHUNKS])),
+            *_vector_notices(manifest, chunks, measured, str(folder)),
+        ),
+    )
+
+
+_NOTHING = Measured(smallest=0.0, largest=0.0, zero_rows=(), bad_rows=())
+
+
+class _Hashing:
+    """Compares checksums, in a thread of its own when the files are large: hashing leaves the interpreter free."""
+
+    def __init__(self, paths: Mapping[str, Path], manifest: Manifest, *, verify: bool) -> None:
+        self._found = Problems()
+        self._thread: threading.Thread | None = None
+        local = {name: path for name, path in paths.items() if verify and not files.is_remote(name)}
+        arguments = (local, manifest.files, self._found)
+        if sum(path.stat().st_size for path in local.values()) >= _THREAD_FROM_BYTES:
+            self._thread = threading.Thread(target=files.compare_files, args=arguments, daemon=True)
+            self._thread.start()
+        else:
+            files.compare_files(*arguments)
+
+    def add_to(self, problems: Problems) -> None:
+        """Wait for the hashes and add what was found."""
+        if self._thread:
+            self._thread.join()
+        problems.extend(self._found)
+
+
+def _find(folder: Path, manifest: Manifest, problems: Problems) -> dict[str, Path]:
+    """Name -> local path of every file of the snapshot; what is missing or badly named becomes a problem."""
+    names = dict.fromkeys((files.CHUNKS, *manifest.files, *manifest.shards))
+    if (folder / files.QUERIES).exists():
+        names.setdefault(files.QUERIES)
+    where = str(folder / files.MANIFEST)
+    found: dict[str, Path] = {}
+    for name in names:
+        if name not in manifest.files:
+            text = f'"{name}" has no size and SHA-256 in `files`. Rebuild the snapshot.'
+            problems.add("snapshot.bad-manifest", where, text)
+        try:
+            if files.is_remote(name):
+                found[name] = fetch(name, manifest.files.get(name), where)
+            else:
+                found[name] = files.locate(folder, name)
+        except SnapshotError as error:
+            problems.add_error(error)
+    return found
+
+
+def _text_of(path: Path) -> bytes:
+    data = path.read_bytes()
+    if data.startswith(LFS_MARK):
+        message = "this is a Git LFS pointer, not the chunks themselves."
+        raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{path}:1")
+    return data
+
+
+def _open_shards(paths: Mapping[str, Path], manifest: Manifest, problems: Problems) -> dict[str, FloatMatrix]:
+    """Place -> mapped shard; those that do not fit the manifest become problems and are left out."""
+    opened: dict[str, FloatMatrix] = {}
+    for name in manifest.shards:
+        where = str(paths[name])
+        try:
+            matrix = open_matrix(paths[name], where)
+        except SnapshotError as error:
+            problems.add_error(error)
+            continue
+        if matrix.dtype.str not in ("<f4", "<f2") or matrix.dtype.name != manifest.dtype:
+            text = f"the numbers are {matrix.dtype.name} ({matrix.dtype.str}), the manifest says {manifest.dtype}."
+            problems.add("snapshot.bad-array", where, text)
+        elif matrix.shape[1] != manifest.dimension:
+            text = (
+                f"vectors have dimension {matrix.shape[1]}, the manifest says {manifest.dimension}. "
+                "Rebuild the snapshot with one model."
+            )
+            problems.add("snapshot.dimension-mismatch", where, text)
+        else:
+            opened[where] = cast("FloatMatrix", matrix)
+    return opened
+
+
+def _check_counts(
+    folder: Path,
+    manifest: Manifest,
+    chunks: Sequence[Chunk],
+    shards: Sequence[FloatMatrix],
+    problems: Problems,
+) -> None:
+    """Compare counts, once the files they are counted in could be read."""
+    if len(problems):
+        return
+    where = str(folder / files.MANIFEST)
+    rows = sum(map(len, shards))
+    if shards and rows != len(chunks):
+        text = f"{rows:,} vectors stand beside {len(chunks):,} chunks. Rebuild the snapshot: row i is line i."
+        problems.add("snapshot.count-mismatch", where, text)
+    for name, said, is_so in (
+        ("chunks", manifest.chunks, len(chunks)),
+        ("documents", manifest.documents, len({chunk.doc for chunk in chunks})),
+    ):
+        if said != is_so:
+            text = f"the manifest says {said:,} {name}, the snapshot has {is_so:,}."
+            problems.add("snapshot.count-mismatch", where, text)
+
+
+def _check_rows(
+    chunks: Sequence[Chunk], measured: Measured, shards: Mapping[str, FloatMatrix], problems: Problems
+) -> None:
+    """Name the rows that are not finite, and the zero vectors when they are more than an accident."""
+    for row in measured.bad_rows:
+        name = chunks[row].id if row < len(chunks) else "?"
+        text = f'the vector of chunk "{name}" holds NaN or infinity. Embed it again.'
+        problems.add("snapshot.not-finite", _place(row, shards), text)
+    if too_many_zeros(len(measured.zero_rows), len(chunks)):
+        text = (
+            f"{len(measured.zero_rows):,} of {len(chunks):,} vectors are zero, from this row on: the embedding failed. "
+            "Embed them again."
+        )
+        problems.add("snapshot.zero-vector", _place(measured.zero_rows[0], shards), text)
+
+
+def _place(row: int, shards: Mapping[str, FloatMatrix]) -> str:
+    """`file row N` of a row counted over all shards; rows are numbered from 0, as in numpy."""
+    for where, shard in shards.items():
+        if row < len(shard):
+            return f"{where} row {row}"
+        row -= len(shard)
+    return f"row {row}"
+
+
+def too_many_zeros(count: int, rows: int) -> bool:
+    """True when zero vectors are more than the odd chunk without text: over 1 % of the rows and over 2."""
+    return count > _MOST_ZERO_ROWS and count > _MOST_ZERO_SHARE * rows
+
+
+def _queries(
+    paths: Mapping[str, Path], manifest: Manifest, problems: Problems
+) -> dict[str, NDArray[np.float32]]:
+    if files.QUERIES not in paths:
+        return {}
+    try:
+        return read_queries(paths[files.QUERIES], manifest.dimension)
+    except SnapshotError as error:
+        problems.add_error(error)
+        return {}
+
+
+def _vector_notices(
+    manifest: Manifest, chunks: Sequence[Chunk], measured: Measured, where: str
+) -> tuple[Notice, ...]:
+    """Zero vectors, and norms that do not fit what the manifest says."""
+    said: list[tuple[str, str]] = []
+    if measured.zero_rows:
+        named = shown([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows])
+        count = len(measured.zero_rows)
+        said.append(("snapshot.zero-vector", f"{count} vectors are zero and cannot be found: rows {named}."))
+    unit = is_unit(measured)
+    norms = f"norms go from {measured.smallest:.6g} to {measured.largest:.6g}"
+    if manifest.normalised and not unit:
+        text = f"The manifest says that vectors are normalised, but {norms}; they are searched as they are."
+        said.append(("snapshot.normalised-mismatch", text))
+    if manifest.metric == "ip" and manifest.shards and not unit:
+        text = f"An inner product is not a cosine here: {norms}, and long vectors win."
+        said.append(("snapshot.inner-product-unnormalised", text))
+    return tuple(Notice(code=code, text=text, where=where) for code, text in said)
+
+
+def is_unit(measured: Measured) -> bool:
+    """True when every vector that is not zero has norm 1 within `UNIT_TOLERANCE`."""
+    return abs(measured.smallest - 1) <= UNIT_TOLERANCE and abs(measured.largest - 1) <= UNIT_TOLERANCE
