@@ -57,7 +57,7 @@ class Plan:
     regrouped: tuple[tuple[str, str], ...] = ()
 
 
-BASELINE = Plan(name="baseline", size=300)
+BASELINE = Plan(name="baseline", size=500)
 CANDIDATE = Plan(
     name="candidate",
     size=1200,

@@ -99,11 +99,11 @@ def plain(view: ReportView) -> Iterator[str]:
 
 
 def _aligned(head: list[str], body: list[list[str]]) -> Iterator[str]:
-    rows = [[escape.visible(cell) for cell in row] for row in [head, *body]]
+    rows = [[escape.log_line(cell) for cell in row] for row in [head, *body]]
     widths = [max(_width(row[i]) for row in rows) for i in range(len(head))]
     for row in rows:
         cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        yield escape.log_line("  ".join(cells).rstrip())
+        yield "  ".join(cells).rstrip()
 
 
 def _width(text: str) -> int:

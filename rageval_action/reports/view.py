@@ -110,7 +110,9 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
     lost = [change for change in document.queries if change.change in ("lost", "worse", "changed")]
     gained = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
-    parts = [row for row in document.measures if row.slice is not None and not row.small]
+    parts = [
+        row for row in document.measures if row.slice and not row.small and row.measure == f"recall@{document.k}"
+    ]
     whole_lines = tuple(_line(row) for row in whole) if document.measures else _alone(record)
     override = document.overridden
     return ReportView(
@@ -220,14 +222,15 @@ def _line(row: MeasureRow) -> MeasureLine:
 def _blast(document: ComparisonDocument) -> str:
     lost = sum(change.change == "lost" for change in document.queries)
     gained = sum(change.change == "gained" for change in document.queries)
-    if not document.pairing.paired:
+    whole = next((row for row in document.measures if row.slice is None), None)
+    if whole is None:
         return ""
     if not lost and not gained:
         return f"No query lost or gained its last relevant result in the top {document.k}."
     return (
         f"{numbers.plural(lost, 'query', 'queries')} lost the last relevant result in the top {document.k}, "
         f"{gained} recovered: net {numbers.MINUS if lost > gained else numbers.PLUS if gained > lost else ''}"
-        f"{abs(gained - lost)} of {document.pairing.paired}."
+        f"{abs(gained - lost)} of {whole.n}."
     )
 
 

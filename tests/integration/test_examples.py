@@ -1,0 +1,266 @@
+"""The example project is what it says it is: labels, quotes, snapshots, and the story that the demo tells."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from rageval_action.core.hashing import query_key
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.snapshots.read import read_snapshot
+from tools.build_examples import BASELINE, CANDIDATE, FRONT_MATTER, Plan, chunks_of, read_documents, split
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CJK = re.compile(r"[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def documents() -> dict[str, str]:
+    return read_documents()
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (EXAMPLES / "golden.jsonl").read_text("utf-8").splitlines()]
+
+
+@pytest.fixture(scope="module", params=["baseline", "candidate"])
+def snapshot(request: pytest.FixtureRequest) -> Snapshot:
+    return read_snapshot(EXAMPLES / request.param)
+
+
+def judged_ids(row: dict[str, Any]) -> set[str]:
+    return {*row.get("relevant", ()), *(name for group in row.get("any_of", ()) for name in group)}
+
+
+def plan_of(snapshot: Snapshot) -> Plan:
+    return {"baseline": BASELINE, "candidate": CANDIDATE}[Path(snapshot.path).name]
+
+
+# documents
+
+
+def test_documents_are_enough_and_of_a_readable_length(documents: dict[str, str]) -> None:
+    assert len(documents) >= 65
+    chinese = [name for name, text in documents.items() if len(CJK.findall(text)) >= 200]
+    assert len(chinese) >= 12
+    for name, text in documents.items():
+        words = len(re.findall(r"[^\W\u4e00-\u9fff]+", text)) + len(CJK.findall(text)) / 2
+        assert 110 <= words <= 450, f"{name}: {words}"
+
+
+def test_two_documents_share_their_whole_text_and_some_restrict_their_readers(
+    documents: dict[str, str],
+) -> None:
+    repeated = [text for text, times in Counter(documents.values()).items() if times > 1]
+    assert repeated == [documents["notice-examples"]]
+    assert sum(FRONT_MATTER.match(text) is not None for text in documents.values()) >= 6
+
+
+# golden set
+
+
+def test_golden_set_reads_without_a_finding() -> None:
+    from rageval_action.golden.formats import read_golden
+
+    golden = read_golden(str(EXAMPLES / "golden.jsonl"))
+
+    assert golden.notices == ()
+    assert [query.id for query in golden.queries] == [f"q{n:03d}" for n in range(1, len(golden.queries) + 1)]
+
+
+def test_every_quote_stands_in_its_document_where_it_says(
+    documents: dict[str, str], rows: list[dict[str, Any]]
+) -> None:
+    for row in rows:
+        for item in row.get("evidence", ()):
+            text, quote = documents[item["doc"]], item["quote"]
+            assert quote in text, f"{row['id']}: {quote}"
+            assert text.count(quote) == 1 or "start" in item, f"{row['id']}: which one?"
+            if "start" in item:
+                assert text.startswith(quote, item["start"]), f"{row['id']}: start"
+            assert item["doc"] in judged_ids(row), f"{row['id']}: evidence in an unjudged document"
+
+
+def test_every_judged_id_is_a_document(documents: dict[str, str], rows: list[dict[str, Any]]) -> None:
+    named = set().union(*(judged_ids(row) for row in rows))
+    assert named <= documents.keys()
+    assert len(named) >= 0.9 * len(documents)  # few documents that no question points at
+
+
+def test_no_question_is_asked_twice_by_the_same_person(rows: list[dict[str, Any]]) -> None:
+    asked = Counter((" ".join(row["query"].casefold().split()), json.dumps(row.get("acl"))) for row in rows)
+    assert [question for question, times in asked.items() if times > 1] == []
+    assert len({row["id"] for row in rows}) == len(rows)
+
+
+def test_golden_set_covers_what_the_demo_needs(rows: list[dict[str, Any]]) -> None:
+    langs = Counter(row["lang"] for row in rows)
+    types = Counter(row["type"] for row in rows)
+    tags = Counter(tag for row in rows for tag in row["tags"])
+    answerable = [row for row in rows if row["answerable"]]
+
+    assert len(rows) >= 85
+    assert set(langs) == {"en", "zh-Hant"}
+    assert langs["zh-Hant"] >= 25
+    assert set(types) == {"lookup", "how-to", "concept", "comparison", "exact-term"}
+    assert min(types.values()) >= 10
+    for tag in (
+        "measures",
+        "statistics",
+        "ci",
+        "golden",
+        "snapshot",
+        "acl",
+        "exact-term",
+        "critical",
+        "troubleshooting",
+    ):
+        assert tags[tag] >= 12, tag
+    assert tags["exact-term"] >= 20
+    assert tags["cross-lingual"] >= 6
+    assert sum(1 for row in rows if row.get("evidence")) >= 30
+    assert sum(1 for row in rows for item in row.get("evidence", ()) if "start" in item) >= 10
+    assert sum(1 for row in answerable if len(row.get("relevant", ())) >= 2) >= 20
+    assert sum(1 for row in answerable if isinstance(row.get("relevant"), dict)) >= 20
+    assert sum(1 for row in answerable if "any_of" in row) >= 8
+    assert len(rows) - len(answerable) >= 6
+    assert sum("acl" in row for row in rows) >= 6
+    assert {row["source"] for row in rows} == {"human"}
+
+
+def test_unanswerable_rows_name_nothing_to_find(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        assert row["answerable"] == bool(judged_ids(row)), row["id"]
+
+
+def test_members_find_a_document_that_strangers_are_not_promised(
+    documents: dict[str, str], rows: list[dict[str, Any]]
+) -> None:
+    closed = {name for name, text in documents.items() if FRONT_MATTER.match(text)}
+    by_text: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if judged_ids(row) & closed:
+            assert "acl" in row, f"{row['id']} finds a restricted document but names nobody"
+        by_text.setdefault(row["query"], []).append(row)
+    asked_by_several = [group for group in by_text.values() if len(group) > 1]
+    assert len(asked_by_several) >= 3
+    for group in asked_by_several:
+        assert len({json.dumps(row["acl"]) for row in group}) == len(group)
+        assert len({json.dumps(row.get("relevant")) for row in group}) == len(group)
+
+
+# snapshots
+
+
+def test_snapshots_load_and_carry_every_query_vector(snapshot: Snapshot, rows: list[dict[str, Any]]) -> None:
+    manifest = snapshot.manifest
+    assert manifest.normalised
+    assert (manifest.dimension, manifest.dtype) == (384, "float16")
+    for row in rows:
+        key = query_key(
+            model=manifest.model, revision=manifest.revision, prefix=manifest.query_prefix, text=row["query"]
+        )
+        vector = snapshot.query_vectors[key]
+        assert np.linalg.norm(vector) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_snapshots_are_made_from_the_documents_as_they_stand(
+    snapshot: Snapshot, documents: dict[str, str]
+) -> None:
+    made, stored = chunks_of(plan_of(snapshot), documents), list(snapshot.chunks)
+    assert msgspec.to_builtins(stored) == msgspec.to_builtins(made)
+
+
+def test_chunks_are_verbatim_spans_and_lose_no_text(documents: dict[str, str]) -> None:
+    for plan in (BASELINE, CANDIDATE):
+        for name, text in documents.items():
+            spans = split(text, plan.size)
+            front = FRONT_MATTER.match(text)
+            edges = [front.end() if front else 0, *(at for span in spans for at in span), len(text)]
+            assert edges == sorted(edges), name
+            assert all(0 < end - start <= plan.size for start, end in spans), name
+            gaps = "".join(text[edges[i] : edges[i + 1]] for i in range(0, len(edges), 2))
+            assert gaps.strip() == "", name
+
+
+def test_snapshots_are_small_enough_for_a_repository() -> None:
+    files = [path for path in EXAMPLES.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 2_000_000
+
+
+def test_candidate_differs_as_its_plan_says() -> None:
+    before, after = (read_snapshot(EXAMPLES / name) for name in ("baseline", "candidate"))
+    old, new = ({chunk.doc for chunk in side.chunks} for side in (before, after))
+    texts = {name: {chunk.text for chunk in before.chunks if chunk.doc == name} for name in old}
+    moved = {chunk.text for chunk in after.chunks if chunk.doc == "accept-a-loss"}
+
+    assert old - new == {"snapshot-build", "overrides"}
+    assert moved == texts["overrides"]
+    assert {name.removesuffix("-archive") for name in new - old - {"accept-a-loss"}} == {
+        name for name in old if name.startswith(("measure-", "retriever-"))
+    }
+
+
+# the story
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    from rageval_action import pipeline
+    from rageval_action.cli.common import configure, world
+    from rageval_action.core.document import encode_document
+
+    config = str(EXAMPLES / "rageval.yml")
+    settings = {
+        name: configure({"snapshot": str(EXAMPLES / name)}, config) for name in ("baseline", "candidate")
+    }
+    runs = {name: pipeline.evaluate(setting, world(EXAMPLES)) for name, setting in settings.items()}
+    document = pipeline.conclude(
+        runs["candidate"],
+        pipeline.Baseline(record=runs["baseline"], rung="snapshot"),
+        settings["candidate"].policy,
+        today=datetime.date(2026, 12, 1),
+    )
+    comparison: dict[str, Any] = json.loads(encode_document(document))
+    return {"comparison": comparison, "record": runs["candidate"].record}
+
+
+def test_demo_shows_a_regression_that_the_gate_stops(told: dict[str, Any]) -> None:
+    comparison = told["comparison"]
+    headline = next(
+        row for row in comparison["measures"] if row["measure"] == "recall@5" and not row["slice"]
+    )
+
+    assert comparison["verdict"] == "fail"
+    assert comparison["exit_code"] == 1
+    assert headline["delta"] < -0.02
+    assert headline["reading"] == "worse"
+    assert headline["ci"][1] < 0
+
+
+def test_demo_shows_many_causes_and_gains_too(told: dict[str, Any]) -> None:
+    changes = told["comparison"]["queries"]
+    causes = Counter(change["cause"] for change in changes if change["change"] == "lost")
+
+    assert {"not-indexed", "re-identified", "duplicate", "outranked", "acl-filtered"} <= causes.keys()
+    assert sum(change["change"] == "gained" for change in changes) >= 2
+
+
+def test_demo_shows_a_slice_that_cannot_be_decided(told: dict[str, Any]) -> None:
+    undecided = [r for r in told["comparison"]["reasons"] if "inconclusive" in r["code"]]
+    assert any(reason["gate"].get("slice") for reason in undecided)
+
+
+def test_demo_measures_questions_without_an_answer(told: dict[str, Any]) -> None:
+    track = told["record"].no_answer
+    assert track.n >= 6
+    assert 0 < track.false_retrieval_rate < 1
