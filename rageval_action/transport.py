@@ -82,7 +82,7 @@ class Client:
         ConfigError: `config.bad-address` for another scheme.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a limit that a caller may set
+    def __init__(
         self,
         base: str,
         headers: Mapping[str, str],

@@ -15,6 +15,22 @@ if TYPE_CHECKING:
 
 SOURCES: dict[str, str] = {
     "folder": "rageval_action.snapshots.read:read_snapshot",
+    "chroma": "rageval_action.snapshots.importers.chroma:load",
+    "faiss": "rageval_action.snapshots.importers.faiss:load",
+    "haystack": "rageval_action.snapshots.importers.documents:load_haystack",
+    "hf": "rageval_action.snapshots.importers.arrow:load_hf",
+    "lancedb": "rageval_action.snapshots.importers.arrow:load_lancedb",
+    "langchain": "rageval_action.snapshots.importers.langchain:load",
+    "llamaindex": "rageval_action.snapshots.importers.llamaindex:load",
+    "meilisearch-export": "rageval_action.snapshots.importers.documents:load_meilisearch",
+    "opensearch-export": "rageval_action.snapshots.importers.documents:load_opensearch",
+    "parquet": "rageval_action.snapshots.importers.arrow:load_parquet",
+    "pgvector": "rageval_action.snapshots.importers.servers:load_pgvector",
+    "pgvector-csv": "rageval_action.snapshots.importers.servers:load_pgvector_csv",
+    "qdrant": "rageval_action.snapshots.importers.servers:load_qdrant",
+    "qdrant-export": "rageval_action.snapshots.importers.documents:load_qdrant",
+    "sqlite-vec": "rageval_action.snapshots.importers.sqlite_vec:load",
+    "vectors": "rageval_action.snapshots.importers.vectors:load",
 }
 """Scheme -> `module:function` that takes what follows `scheme:` and returns the loaded snapshot."""
 

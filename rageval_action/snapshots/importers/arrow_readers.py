@@ -1,0 +1,125 @@
+"""Reads Arrow-based stores inside the child process: LanceDB tables, Parquet files, Hugging Face datasets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers.worker import About, Sink
+
+ID_FIELDS = ("id", "_id", "chunk_id", "uuid", "key")
+TEXT_FIELDS = ("text", "content", "page_content", "document", "chunk", "body", "passage")
+VECTOR_FIELDS = ("vector", "embedding", "embeddings", "vec", "_vector")
+BATCH = 4096
+
+
+def lancedb(path: Path, options: dict[str, str], sink: Sink) -> None:
+    """The newest version of one table; `path` is the database folder."""
+    try:
+        import lancedb as library
+    except ImportError:
+        raise _missing("lancedb", "lancedb") from None
+    database = library.connect(str(path))
+    names = sorted(entry.stem for entry in path.glob("*.lance"))
+    wanted = options.get("table") or (names[0] if len(names) == 1 else "")
+    if wanted not in names:
+        text = f"it holds the tables {', '.join(names) or '(none)'}."
+        raise SnapshotError("snapshot.which-table", text, hint="Name one with ?table=")
+    table = database.open_table(wanted)
+    _write(table.to_arrow().to_batches(max_chunksize=BATCH), options, sink)
+    sink.about = About(metric=_lance_metric(table) or "l2")
+
+
+def _lance_metric(table: Any) -> str:
+    """The distance of the vector index; without an index LanceDB searches by L2 unless asked otherwise."""
+    for index in table.list_indices():
+        stats = table.index_stats(index.name)
+        if stats is not None and stats.distance_type:
+            return str(stats.distance_type)
+    return ""
+
+
+def parquet(path: Path, options: dict[str, str], sink: Sink) -> None:
+    """One Parquet file, a row group at a time."""
+    library = _arrow("parquet")
+    file = library.ParquetFile(str(path))
+    _write(file.iter_batches(batch_size=BATCH), options, sink)
+
+
+def hf(path: Path, options: dict[str, str], sink: Sink) -> None:
+    """A folder that `datasets.Dataset.save_to_disk` wrote: the Arrow files that its state lists."""
+    ipc = _arrow("ipc")
+    state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+    names = [str(entry["filename"]) for entry in state["_data_files"]]
+    if any("/" in name or "\\" in name or name.startswith(".") for name in names):
+        raise SnapshotError("snapshot.bad-path", "the dataset's state names a file outside its folder.")
+
+    def batches() -> Iterable[Any]:
+        for name in names:
+            with (path / name).open("rb") as stream:
+                yield from ipc.open_stream(stream)
+
+    _write(batches(), options, sink)
+
+
+def _write(batches: Iterable[Any], options: dict[str, str], sink: Sink) -> None:
+    """Rows and vectors of record batches."""
+    count = 0
+    for batch in batches:
+        names = list(batch.schema.names)
+        vector = _field(names, options.get("vector", ""), VECTOR_FIELDS, "vector")
+        name = _field(names, options.get("id", ""), ID_FIELDS, "")
+        text = _field(names, options.get("text", ""), TEXT_FIELDS, "")
+        rest = batch.select([field for field in names if field not in {vector, text}]).to_pylist()
+        texts = batch.column(names.index(text)).to_pylist() if text else [""] * len(rest)
+        for row, written in zip(rest, texts, strict=True):
+            given = row.get(name) if name else count
+            if given is None:
+                raise SnapshotError("snapshot.bad-chunk", f"row {count} has no {name}.")
+            sink.row(str(given), "" if written is None else str(written), row)
+            count += 1
+        if len(rest):
+            sink.vectors(_vectors(batch.column(names.index(vector)), count - len(rest)))
+
+
+def _vectors(column: Any, first: int) -> NDArray[np.float32]:
+    """A list column as a matrix: fixed or variable lists, of halves, floats or doubles."""
+    if column.null_count:
+        raise SnapshotError("snapshot.no-vector", f"a row from {first} on has no vector.")
+    lengths = {len(row) for row in column}
+    if len(lengths) != 1:
+        text = f"vectors of {sorted(lengths)} dimensions stand in one column, from row {first} on."
+        raise SnapshotError("snapshot.dimension-mismatch", text)
+    flat = column.flatten().to_numpy(zero_copy_only=False)
+    return np.asarray(flat, dtype=np.float32).reshape(len(column), lengths.pop())
+
+
+def _field(names: list[str], given: str, usual: tuple[str, ...], required: str) -> str:
+    """The column to read: the one that was named, else the first usual one."""
+    if given and given not in names:
+        raise SnapshotError("snapshot.no-field", f"there is no column {given}; there are {', '.join(names)}.")
+    found = given or next((name for name in usual if name in names), "")
+    if not found and required:
+        text = f"no column looks like the {required}; there are {', '.join(names)}."
+        raise SnapshotError("snapshot.no-field", text, hint=f"Name one with ?{required}=")
+    return found
+
+
+def _arrow(part: str) -> Any:
+    try:
+        import importlib
+
+        return importlib.import_module(f"pyarrow.{part}")
+    except ImportError:
+        raise _missing("pyarrow", "parquet") from None
+
+
+def _missing(library: str, extra: str) -> ConfigError:
+    hint = f'Install it: pip install "rag-eval-action[{extra}]".'
+    return ConfigError("config.missing-extra", f"reading this store needs {library}.", hint=hint)

@@ -1,0 +1,96 @@
+"""A store as a snapshot: written once by content, opened from the cache after that."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from rageval_action.core.snapshot import Manifest, Snapshot
+from rageval_action.core.types import Notice
+from rageval_action.snapshots.importers.place import Place
+from rageval_action.snapshots.importers.table import Table, to_chunks
+from rageval_action.snapshots.read import read_snapshot
+from rageval_action.snapshots.write import About, Contents, write_snapshot
+
+VERSION = "1"
+"""Part of every key: raise it when an importer reads the same store differently."""
+
+
+def write_table(table: Table, place: Place, out: Path) -> tuple[Manifest, tuple[Notice, ...]]:
+    """Write a store as a snapshot folder.
+
+    Raises:
+        SnapshotError: what `to_chunks` and `write_snapshot` refuse.
+    """
+    imported = to_chunks(table, place)
+    about = About(metric=imported.metric, model=imported.model, build_id=f"imported from {place.scheme}")
+    manifest = write_snapshot(out, Contents(chunks=imported.chunks, vectors=imported.vectors), about)
+    return manifest, imported.notices
+
+
+def through_cache(place: Place, read: Callable[[Place], Table], key: str = "") -> Snapshot:
+    """The snapshot of a store.
+
+    Args:
+        place: where the store is.
+        read: reads it when the cache does not know it.
+        key: names the store's content; empty when only reading it can tell (a server).
+    """
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    if key:
+        kept = folder / f"{place.scheme}-{VERSION}-{key[:32]}"
+        if not (kept / "manifest.json").is_file():
+            _fill(kept, place, read)
+        return _with_notices(read_snapshot(kept), kept, place)
+    made = Path(tempfile.mkdtemp(prefix=f"{place.scheme}-", dir=folder)) / "snapshot"
+    manifest, notices = write_table(read(place), place, made)
+    kept = folder / f"{place.scheme}-{VERSION}-{manifest.fingerprint.replace(':', '-')[:48]}"
+    _keep_notices(made, notices)
+    _move(made, kept)
+    shutil.rmtree(made.parent, ignore_errors=True)
+    return _with_notices(read_snapshot(kept), kept, place)
+
+
+def cache_folder() -> Path:
+    """`RAGEVAL_CACHE`, else the user's cache folder."""
+    own = os.environ.get("RAGEVAL_CACHE", "")
+    if own:
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval" / "snapshots"
+
+
+def _fill(kept: Path, place: Place, read: Callable[[Place], Table]) -> None:
+    made = Path(tempfile.mkdtemp(prefix=f"{place.scheme}-", dir=kept.parent)) / "snapshot"
+    try:
+        _, notices = write_table(read(place), place, made)
+        _keep_notices(made, notices)
+        _move(made, kept)
+    finally:
+        shutil.rmtree(made.parent, ignore_errors=True)
+
+
+def _move(made: Path, kept: Path) -> None:
+    """Put it in its place; when another process was faster, its copy is as good."""
+    try:
+        made.rename(kept)
+    except OSError:
+        if not (kept / "manifest.json").is_file():
+            raise
+
+
+def _keep_notices(made: Path, notices: tuple[Notice, ...]) -> None:
+    (made / "import-notices.json").write_bytes(msgspec.json.encode(notices))
+
+
+def _with_notices(snapshot: Snapshot, kept: Path, place: Place) -> Snapshot:
+    """The snapshot under the name that the user gave, with what the import had to say."""
+    notices = msgspec.json.decode((kept / "import-notices.json").read_bytes(), type=tuple[Notice, ...])
+    return msgspec.structs.replace(
+        snapshot, path=f"{place.scheme}:{place.where}", notices=(*notices, *snapshot.notices)
+    )

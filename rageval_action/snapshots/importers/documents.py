@@ -1,0 +1,209 @@
+"""Stores that keep everything in JSON: LlamaIndex and Haystack folders, and exports of search servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.importers.cache import through_cache
+from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.table import Row, Table, first_of, matrix
+
+MAX_BYTES = 4 << 30
+TEXTS = ("text", "content", "page_content", "document", "body", "chunk", "passage")
+VECTORS = ("vector", "embedding", "embeddings", "_vector", "vec")
+
+
+def load_haystack(place: str) -> Snapshot:
+    """`haystack:store.json`: what `InMemoryDocumentStore.save_to_disk` wrote."""
+    at = Place("haystack", place)
+    at.file()
+    return through_cache(at, read_haystack, content_key(at))
+
+
+def load_opensearch(place: str) -> Snapshot:
+    """`opensearch-export:hits.jsonl`: one hit a line with `_id` and `_source` (also Elasticsearch's)."""
+    at = Place("opensearch-export", place)
+    at.file()
+    return through_cache(at, read_opensearch, content_key(at))
+
+
+def load_meilisearch(place: str) -> Snapshot:
+    """`meilisearch-export:documents.json`: documents fetched with `retrieveVectors: true`."""
+    at = Place("meilisearch-export", place, ("embedder",))
+    at.file()
+    return through_cache(at, read_meilisearch, content_key(at))
+
+
+def load_qdrant(place: str) -> Snapshot:
+    """`qdrant-export:points.jsonl`: points as the scroll API gives them, with payload and vector."""
+    at = Place("qdrant-export", place, ("name",))
+    at.file()
+    return through_cache(at, read_qdrant, content_key(at))
+
+
+def read_haystack(place: Place) -> Table:
+    """Documents with their content, meta and embedding."""
+    stored = read_json(place.file())
+    documents = stored.get("documents") if isinstance(stored, dict) else None
+    if not isinstance(documents, list):
+        raise SnapshotError("snapshot.bad-json", "there is no list of documents.", where=place.where)
+    rows = [
+        Row(
+            id=named(entry, "id", place.where, at),
+            text=str(entry.get("content") or ""),
+            metadata=entry.get("meta") or {},
+        )
+        for at, entry in enumerate(documents)
+    ]
+    parameters = stored.get("init_parameters") or {}
+    metric = str(parameters.get("embedding_similarity_function") or "dot_product")
+    return Table(
+        rows=rows, vectors=matrix([entry.get("embedding") for entry in documents], place.where), metric=metric
+    )
+
+
+def read_opensearch(place: Place) -> Table:
+    """Hits; `_source` may lack the vector when the index was told to leave it out, and then says so."""
+    hits = list(entries(place.file(), "hits"))
+    field = place.get("vector") or _field_of(hits, "_source", VECTORS)
+    text = place.get("text") or _field_of(hits, "_source", TEXTS)
+    rows, vectors = [], []
+    for at, hit in enumerate(hits):
+        source = dict(hit.get("_source") or {})
+        vectors.append(_must(source, field, place.where, at, "the index may leave it out of _source"))
+        source.pop(field, None)
+        rows.append(
+            Row(id=named(hit, "_id", place.where, at), text=str(source.pop(text, "")), metadata=source)
+        )
+    return Table(rows=rows, vectors=matrix(vectors, place.where))
+
+
+def read_meilisearch(place: Place) -> Table:
+    """Documents with `_vectors`: `{embedder: {embeddings, regenerate}}`, or a bare list for one embedder."""
+    found = list(entries(place.file(), "results"))
+    embedder = place.get("embedder") or next(iter((found[0].get("_vectors") or {}) if found else {}), "")
+    rows, vectors = [], []
+    for at, entry in enumerate(found):
+        document = dict(entry)
+        held = _must(document, "_vectors", place.where, at, "fetch documents with retrieveVectors")
+        document.pop("_vectors", None)
+        value = held.get(embedder) if isinstance(held, dict) else None
+        if isinstance(value, dict):
+            value = value.get("embeddings")
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+            value = value[0]
+        vectors.append(value)
+        text = first_of(document, *filter(None, (place.get("text"), *TEXTS)))
+        rows.append(
+            Row(
+                id=named(document, place.get("id", "id"), place.where, at),
+                text=str(text or ""),
+                metadata=document,
+            )
+        )
+    return Table(rows=rows, vectors=matrix(vectors, place.where), metric="cosine")
+
+
+def read_qdrant(place: Place) -> Table:
+    """Points of a scroll, one a line or in the pages as they came."""
+    points = list(entries(place.file(), "points"))
+    return points_table(points, place)
+
+
+def points_table(points: list[dict[str, Any]], place: Place, metric: str = "") -> Table:
+    """Points as rows. Ids are numbers or UUIDs there: the chunk's own id is usually in the payload (`?id=`)."""
+    rows, vectors = [], []
+    for at, point in enumerate(points):
+        payload = dict(point.get("payload") or {})
+        vector = point.get("vector")
+        if isinstance(vector, dict):
+            vector = vector.get(place.get("name") or next(iter(vector), ""))
+        vectors.append(vector)
+        text = first_of(payload, *filter(None, (place.get("text"), *TEXTS)))
+        rows.append(Row(id=named(point, "id", place.where, at), text=str(text or ""), metadata=payload))
+    return Table(rows=rows, vectors=matrix(vectors, place.where), metric=metric)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file of a bounded size.
+
+    Raises:
+        SnapshotError: `snapshot.too-large`, `snapshot.bad-json`, `snapshot.not-found`.
+    """
+    if not path.is_file():
+        raise SnapshotError("snapshot.not-found", "there is no such file.", where=str(path))
+    if path.stat().st_size > MAX_BYTES:
+        raise SnapshotError("snapshot.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
+    try:
+        return msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SnapshotError("snapshot.bad-json", f"this is not JSON: {error}.", where=str(path)) from None
+
+
+def entries(path: Path, inside: str) -> Iterator[dict[str, Any]]:
+    """Objects of a file: a JSON array, JSON lines, or API answers that hold them in a list called `inside`."""
+    with path.open("rb") as stream:
+        start = stream.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
+    values: Iterable[Any] = read_json(path) if start.startswith(b"[") else _lines(path)
+    for at, value in enumerate(values):
+        if not isinstance(value, dict):
+            raise SnapshotError("snapshot.bad-json", "an entry is not an object.", where=f"{path} entry {at}")
+        yield from _unwrapped(value, inside)
+
+
+def _unwrapped(value: dict[str, Any], inside: str) -> Iterable[dict[str, Any]]:
+    """`{"result": {"points": […]}}`, `{"hits": {"hits": […]}}`, `{"results": […]}`, or the object itself."""
+    for holder in (value, value.get("result"), value.get("hits")):
+        if isinstance(holder, dict) and isinstance(holder.get(inside), list):
+            return [entry for entry in holder[inside] if isinstance(entry, dict)]
+    return [value]
+
+
+def _lines(path: Path) -> Iterator[Any]:
+    if path.stat().st_size > MAX_BYTES:
+        raise SnapshotError("snapshot.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
+    data = path.read_bytes()
+    try:
+        return iter([msgspec.json.decode(data)])
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    return _each(data, path)
+
+
+def _each(data: bytes, path: Path) -> Iterator[Any]:
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield msgspec.json.decode(line)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise SnapshotError(
+                "snapshot.bad-json", f"not JSON: {error}.", where=f"{path}:{number}"
+            ) from None
+
+
+def named(entry: Mapping[str, Any], field: str, where: str, at: int) -> str:
+    """An entry's id as text."""
+    value = entry.get(field)
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        raise SnapshotError("snapshot.bad-chunk", f"it has no {field}.", where=f"{where} entry {at}")
+    return str(value)
+
+
+def _must(entry: Mapping[str, Any], field: str, where: str, at: int, why: str) -> Any:
+    if entry.get(field) is None:
+        place = f"{where} entry {at}"
+        raise SnapshotError("snapshot.no-vector", f"it holds no {field or 'vector'}; {why}.", where=place)
+    return entry[field]
+
+
+def _field_of(found: list[dict[str, Any]], inside: str, usual: tuple[str, ...]) -> str:
+    """The first usual field that the first entry has."""
+    first = (found[0].get(inside) or {}) if found else {}
+    return next((name for name in usual if name in first), "")

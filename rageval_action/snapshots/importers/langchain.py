@@ -1,0 +1,67 @@
+"""A folder that LangChain's FAISS store saved: `langchain:folder` with `index.faiss` and `index.pkl`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.importers.cache import through_cache
+from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.restricted import MAX_BYTES, Record, load_records
+from rageval_action.snapshots.importers.table import Row, Table
+from rageval_action.snapshots.importers.worker import read_in_child
+
+CLASSES = ("InMemoryDocstore", "Document")
+OPTIONS = ("name",)
+
+
+def load(place: str) -> Snapshot:
+    """The snapshot of the folder, from the cache where it is known."""
+    at = Place("langchain", place, OPTIONS)
+    return through_cache(at, read, content_key(at))
+
+
+def read(place: Place) -> Table:
+    """Texts and ids out of the pickle without running it; vectors out of the index, under its own metric.
+
+    LangChain calls a store "COSINE" whose index compares by squared distance: the index is believed, not the label.
+
+    Raises:
+        SnapshotError: a pickle that is not what LangChain writes, or what `worker.read_in_child` raises.
+    """
+    name = place.get("name", "index")
+    folder = place.folder(f"{name}.faiss", f"{name}.pkl")
+    path = folder / f"{name}.pkl"
+    if path.stat().st_size > MAX_BYTES:
+        raise SnapshotError("snapshot.too-large", f"the pickle is over {MAX_BYTES} bytes.", where=str(path))
+    documents, names = _parts(load_records(path.read_bytes(), CLASSES, str(path)), str(path))
+    table = read_in_child("faiss", folder / f"{name}.faiss", {}, place.where)
+    rows = [_row(int(row.id), documents, names, str(path)) for row in table.rows]
+    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+
+
+def _parts(value: Any, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """The documents by id, and the id of each row of the index."""
+    if (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and isinstance(value[0], Record)
+        and isinstance(value[1], dict)
+    ):
+        documents = value[0].field("_dict")
+        if isinstance(documents, dict):
+            return documents, value[1]
+    raise SnapshotError(
+        "snapshot.bad-pickle", "the pickle is not one that LangChain's FAISS writes.", where=where
+    )
+
+
+def _row(number: int, documents: dict[Any, Any], names: dict[Any, Any], where: str) -> Row:
+    name = names.get(number)
+    document = documents.get(name)
+    if not isinstance(name, str) or not isinstance(document, Record):
+        text = f"row {number} of the index has no document in the store."
+        raise SnapshotError("snapshot.count-mismatch", text, where=where)
+    text, metadata = document.field("page_content"), document.field("metadata")
+    return Row(id=name, text=str(text or ""), metadata=metadata if isinstance(metadata, dict) else {})

@@ -1,0 +1,128 @@
+"""A folder that LlamaIndex persisted: `llamaindex:./storage`, with its own vectors, or FAISS's or Chroma's inside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.types import Notice
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.importers import chroma
+from rageval_action.snapshots.importers.cache import through_cache
+from rageval_action.snapshots.importers.documents import read_json
+from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.table import Row, Table, matrix
+from rageval_action.snapshots.importers.worker import read_in_child
+
+STORE = "default__vector_store.json"
+
+
+def load(place: str) -> Snapshot:
+    """The snapshot of the folder, from the cache where it is known."""
+    at = Place("llamaindex", place, ("collection",))
+    return through_cache(at, read, content_key(at))
+
+
+def read(place: Place) -> Table:
+    """Nodes with texts from `docstore.json`, vectors from wherever they are.
+
+    Node ids are random at each build unless the team sets them; a notice says so, since ids that change make every
+    comparison a re-chunking.
+    """
+    folder = place.folder()
+    if (folder / "chroma.sqlite3").is_file():
+        return _with_chroma(place, folder)
+    store = folder / STORE
+    if not store.is_file():
+        store = folder / "vector_store.json"
+    if not store.is_file():
+        raise SnapshotError("snapshot.not-found", f"there is no {STORE}.", where=place.where)
+    with store.open("rb") as stream:
+        is_json = stream.read(1) == b"{"
+    nodes = _nodes(folder)
+    table = _own(store, nodes) if is_json else _with_faiss(folder, store, nodes)
+    told = Notice(
+        code="snapshot.random-ids",
+        text="LlamaIndex makes new node ids at every build unless they are set; set them, or label by document",
+        where=place.where,
+    )
+    return Table(rows=table.rows, vectors=table.vectors, metric=table.metric, notices=(told,))
+
+
+def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
+    """Node id -> its data in the document store; empty when the vector store keeps the texts."""
+    path = folder / "docstore.json"
+    if not path.is_file():
+        return {}
+    stored = read_json(path)
+    data = stored.get("docstore/data", {}) if isinstance(stored, dict) else {}
+    return {
+        name: entry["__data__"]
+        for name, entry in data.items()
+        if isinstance(entry, dict) and isinstance(entry.get("__data__"), dict)
+    }
+
+
+def _row(name: str, nodes: dict[str, dict[str, Any]], document: str, where: Path) -> Row:
+    if name not in nodes:
+        raise SnapshotError(
+            "snapshot.count-mismatch", f"docstore.json lacks the node {name}.", where=str(where)
+        )
+    node = nodes[name]
+    text = node.get("text", (node.get("text_resource") or {}).get("text", ""))
+    metadata = dict(node.get("metadata") or {})
+    source = ((node.get("relationships") or {}).get("1") or {}).get("node_id") or document
+    if source:
+        metadata.setdefault("ref_doc_id", source)
+    return Row(id=name, text=str(text or ""), metadata=metadata)
+
+
+def _own(store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
+    stored = read_json(store)
+    vectors = stored.get("embedding_dict") if isinstance(stored, dict) else None
+    if not isinstance(vectors, dict) or not vectors:
+        raise SnapshotError("snapshot.no-vectors", "the vector store holds no vectors.", where=str(store))
+    documents = stored.get("text_id_to_ref_doc_id") or {}
+    rows = [_row(name, nodes, str(documents.get(name) or ""), store) for name in vectors]
+    return Table(rows=rows, vectors=matrix(list(vectors.values()), str(store)), metric="cosine")
+
+
+def _with_faiss(folder: Path, store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
+    """A FAISS index under the JSON's name; `index_store.json` says which row is which node."""
+    table = read_in_child("faiss", store, {}, str(store))
+    stored = read_json(folder / "index_store.json")
+    order: dict[str, str] = {}
+    for entry in (stored.get("index_store/data") or {}).values():
+        data = entry.get("__data__") if isinstance(entry, dict) else None
+        data = read_text(data, folder) if isinstance(data, str) else data
+        order.update((data or {}).get("nodes_dict") or {})
+    if not all(row.id in order for row in table.rows):
+        text = "index_store.json does not name the node of every row of the index."
+        raise SnapshotError("snapshot.count-mismatch", text, where=str(folder))
+    rows = [_row(order[row.id], nodes, "", store) for row in table.rows]
+    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+
+
+def read_text(data: str, folder: Path) -> Any:
+    """JSON inside a JSON string, as the index store keeps it."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        raise SnapshotError("snapshot.bad-json", "index_store.json is damaged.", where=str(folder)) from None
+
+
+def _with_chroma(place: Place, folder: Path) -> Table:
+    """Chroma keeps texts and metadata itself; LlamaIndex puts the whole node into `_node_content`, which is dropped."""
+    table = chroma.read(Place("chroma", f"{folder}?collection={place.get('collection')}", chroma.OPTIONS))
+    rows = []
+    for row in table.rows:
+        kept = {
+            name: value for name, value in row.metadata.items() if name not in {"_node_content", "_node_type"}
+        }
+        rows.append(Row(id=row.id, text=row.text, metadata=kept))
+    return Table(rows=rows, vectors=np.asarray(table.vectors), metric=table.metric)

@@ -1,0 +1,109 @@
+"""Where a store lies and how its fields are named: `chroma:./db?collection=docs&doc=source`."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+from rageval_action.errors import ConfigError, SnapshotError
+
+FIELDS = ("id", "doc", "text", "vector", "acl", "metric", "model")
+"""Options of every importer: names of the fields that hold these, the metric, and the model that made the vectors."""
+
+
+class Place:
+    """A path or address with options.
+
+    Attributes:
+        scheme: the source's name.
+        where: the path as given, without options: for messages.
+        options: what was given after `?`.
+    """
+
+    def __init__(self, scheme: str, text: str, known: tuple[str, ...] = ()) -> None:
+        self.scheme = scheme
+        self.where, _, tail = text.partition("?")
+        self.options = dict(parse_qsl(tail, keep_blank_values=True))
+        for name in self.options:
+            if name not in (*FIELDS, *known):
+                near = difflib.get_close_matches(name, (*FIELDS, *known), n=1)
+                hint = f"Did you mean {near[0]}?" if near else f"It takes: {', '.join((*FIELDS, *known))}."
+                raise ConfigError(
+                    "config.unknown-option", f'{scheme}: has no option "{name}".', hint=hint, where=text
+                )
+
+    def get(self, name: str, default: str = "") -> str:
+        """The option, or the default."""
+        return self.options.get(name) or default
+
+    def need(self, name: str, why: str) -> str:
+        """The option.
+
+        Raises:
+            ConfigError: `config.missing-option`.
+        """
+        if not self.options.get(name):
+            hint = f"Write {self.scheme}:{self.where}?{name}=…"
+            raise ConfigError("config.missing-option", why, hint=hint, where=f"{self.scheme}:{self.where}")
+        return self.options[name]
+
+    def file(self) -> Path:
+        """The place as a file.
+
+        Raises:
+            SnapshotError: `snapshot.not-found`.
+        """
+        path = Path(self.where)
+        if not path.is_file():
+            raise SnapshotError("snapshot.not-found", "there is no such file.", where=self.where)
+        return path
+
+    def folder(self, *inside: str) -> Path:
+        """The place as a folder that holds the files `inside`.
+
+        Raises:
+            SnapshotError: `snapshot.not-found`.
+        """
+        path = Path(self.where)
+        for part in (path, *(path / name for name in inside)):
+            if not part.exists():
+                raise SnapshotError("snapshot.not-found", f"there is no {part}.", where=self.where)
+        return path
+
+
+MAX_FILES = 100_000
+
+
+def files_of(path: Path) -> list[Path]:
+    """The plain files of a file or folder, sorted.
+
+    Raises:
+        SnapshotError: `snapshot.link-in-store` for a symbolic link, which could lead anywhere; `snapshot.too-large`.
+    """
+    if path.is_file():
+        return [path]
+    found: list[Path] = []
+    for entry in path.rglob("*"):
+        if entry.is_symlink():
+            raise SnapshotError(
+                "snapshot.link-in-store", "the store holds a symbolic link.", where=str(entry)
+            )
+        if entry.is_file():
+            found.append(entry)
+        if len(found) > MAX_FILES:
+            raise SnapshotError("snapshot.too-large", f"over {MAX_FILES} files.", where=str(path))
+    return sorted(found)
+
+
+def content_key(place: Place, *more: Path) -> str:
+    """SHA-256 over the names and contents of the store's files and the options: the same store, the same key."""
+    digest = hashlib.sha256(repr((place.scheme, sorted(place.options.items()))).encode())
+    for root in (Path(place.where), *more):
+        for path in files_of(root):
+            name = str(path.relative_to(root)) if path != root else path.name
+            digest.update(f"{name}\0{path.stat().st_size}\0".encode())
+            with path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()

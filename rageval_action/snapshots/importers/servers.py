@@ -1,0 +1,158 @@
+"""Stores that run as servers: Qdrant by its scroll API, PostgreSQL with pgvector by a SELECT or a COPY file."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers.cache import through_cache
+from rageval_action.snapshots.importers.documents import points_table
+from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.table import Row, Table, matrix
+from rageval_action.transport import Client, credential
+
+PAGE = 256
+QDRANT = ("collection", "name", "api_key_env")
+POSTGRES = ("table", "dsn_env")
+DISTANCES = {"Cosine": "cosine", "Dot": "ip", "Euclid": "l2"}
+
+
+def load_qdrant(place: str) -> Snapshot:
+    """`qdrant:http://localhost:6333?collection=docs&id=chunk_id`."""
+    at = Place("qdrant", place, QDRANT)
+    return through_cache(at, read_qdrant)
+
+
+def load_pgvector(place: str) -> Snapshot:
+    """`pgvector:?dsn_env=DATABASE_URL&table=chunks&vector=embedding`."""
+    at = Place("pgvector", place, POSTGRES)
+    return through_cache(at, read_pgvector)
+
+
+def load_pgvector_csv(place: str) -> Snapshot:
+    """`pgvector-csv:chunks.csv`: what `COPY … TO … WITH (FORMAT csv, HEADER)` wrote."""
+    at = Place("pgvector-csv", place)
+    at.file()
+    return through_cache(at, read_pgvector_csv, content_key(at))
+
+
+def read_qdrant(place: Place) -> Table:
+    """All points of a collection. Under cosine Qdrant keeps vectors normalised: those it gives are not what went in.
+
+    Raises:
+        TransportError: the server cannot be asked.
+        SnapshotError: `snapshot.bad-metric` for a distance that is none of ours.
+    """
+    collection = place.need("collection", "a Qdrant server holds collections.")
+    key = place.get("api_key_env")
+    client = Client(place.where, {"api-key": credential(key, place.where)} if key else {})
+    metric = _distance(client.request("GET", f"/collections/{collection}"), place)
+    points: list[dict[str, Any]] = []
+    offset: object = None
+    while True:
+        asked: dict[str, object] = {"limit": PAGE, "with_payload": True, "with_vector": True}
+        asked |= {} if offset is None else {"offset": offset}
+        answer = client.request("POST", f"/collections/{collection}/points/scroll", asked)["result"]
+        points += answer["points"]
+        offset = answer.get("next_page_offset")
+        if offset is None:
+            return points_table(points, place, metric)
+
+
+def _distance(answer: Any, place: Place) -> str:
+    vectors = answer["result"]["config"]["params"]["vectors"]
+    if "distance" not in vectors:
+        vectors = vectors.get(place.get("name") or next(iter(vectors), ""), {})
+    distance = str(vectors.get("distance", ""))
+    if distance not in DISTANCES:
+        raise SnapshotError(
+            "snapshot.bad-metric", f'Qdrant\'s distance "{distance}" is not ours.', where=place.where
+        )
+    return DISTANCES[distance]
+
+
+def read_pgvector(place: Place) -> Table:
+    """All rows of a table, ordered by id. The address stands in a variable, so that no password is written down.
+
+    Raises:
+        ConfigError: `config.missing-extra`, `config.missing-variable`.
+        SnapshotError: `snapshot.unreadable` when the database says no.
+    """
+    table = place.need("table", "a database holds many tables.")
+    name = place.get("dsn_env", "DATABASE_URL")
+    address = os.environ.get(name, "")
+    if not address:
+        raise ConfigError("config.missing-variable", f"the variable {name} is not set.", where="pgvector:")
+    try:
+        import psycopg
+        from psycopg import sql
+        from psycopg.rows import dict_row
+    except ImportError:
+        hint = 'Install it: pip install "rag-eval-action[pgvector]".'
+        raise ConfigError("config.missing-extra", "reading PostgreSQL needs psycopg.", hint=hint) from None
+    vector = place.get("vector", "embedding")
+    query = sql.SQL("SELECT *, {}::text AS rageval_vector FROM {} ORDER BY {}").format(
+        sql.Identifier(vector), sql.Identifier(*table.split(".")), sql.Identifier(place.get("id", "id"))
+    )
+    try:
+        with psycopg.connect(address, row_factory=dict_row) as base:
+            base.read_only = True
+            found = base.execute(query).fetchall()
+    except psycopg.Error as error:
+        text = f"PostgreSQL refused: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
+        raise SnapshotError("snapshot.unreadable", text, where=f"pgvector:{table}") from None
+    return _database_table(found, place, vector)
+
+
+def _database_table(found: list[dict[str, Any]], place: Place, vector: str) -> Table:
+    rows, vectors = [], []
+    for at, entry in enumerate(found):
+        vectors.append(_numbers(entry.pop("rageval_vector"), f"{place.scheme}: row {at}"))
+        entry.pop(vector, None)
+        name = str(entry[place.get("id", "id")])
+        text = str(entry.pop(place.get("text", "content" if "content" in entry else "text"), "") or "")
+        plain = {key: v if isinstance(v, (str, int, float, bool, dict, list)) or v is None else str(v)
+                 for key, v in entry.items()}  # fmt: skip
+        rows.append(Row(id=name, text=text, metadata=plain))
+    return Table(rows=rows, vectors=matrix(vectors, place.where or "pgvector"))
+
+
+def read_pgvector_csv(place: Place) -> Table:
+    """A COPY file with a header; vectors stand in it as text."""
+    csv.field_size_limit(64 << 20)
+    with place.file().open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.DictReader(stream, strict=True)
+        columns = reader.fieldnames or []
+        vector = place.get("vector", "embedding")
+        for needed in (vector, place.get("id", "id")):
+            if needed not in columns:
+                text = f"there is no column {needed}; there are {', '.join(columns) or 'none'}."
+                raise SnapshotError("snapshot.no-field", text, where=place.where)
+        found = [{**row, "rageval_vector": row[vector]} for row in _rows(reader, place.where)]
+    return _database_table(found, place, vector)
+
+
+def _rows(reader: csv.DictReader[str], where: str) -> Iterator[dict[str, Any]]:
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise SnapshotError("snapshot.bad-csv", f"{error}.", where=f"{where}:{reader.line_num}") from None
+
+
+def _numbers(text: str | None, where: str) -> NDArray[np.float32]:
+    """`[0.1,0.2]`, as vector and halfvec are written."""
+    if not text:
+        raise SnapshotError("snapshot.no-vector", "the row has no vector.", where=where)
+    try:
+        return np.array(text.strip("[]").split(","), dtype=np.float32)
+    except ValueError:
+        raise SnapshotError(
+            "snapshot.bad-array", "the vector is not a list of numbers.", where=where
+        ) from None

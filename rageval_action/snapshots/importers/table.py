@@ -1,0 +1,241 @@
+"""Rows of any store as chunks of a snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from rageval_action.core.snapshot import Metric
+from rageval_action.core.types import Chunk, ChunkAcl, Notice
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.importers.place import Place
+from rageval_action.snapshots.problems import Problems
+
+DOCUMENT_FIELDS = (
+    "doc", "doc_id", "document_id", "documentId", "ref_doc_id", "source_id", "parent_id", "file_path", "file_name",
+    "source", "url",
+)  # fmt: skip
+"""Where stores keep the document of a chunk; the first that every row has is taken, and named in a notice."""
+
+METRICS: dict[str, Metric] = {
+    "ip": "ip", "dot": "ip", "dotproduct": "ip", "dot_product": "ip", "inner_product": "ip",
+    "max_inner_product": "ip", "innerproduct": "ip",
+    "cosine": "cosine", "cosinesimil": "cosine",
+    "l2": "l2", "euclid": "l2", "euclidean": "l2", "l2_norm": "l2",
+}  # fmt: skip
+"""How stores call the three metrics."""
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One entry of a store."""
+
+    id: str
+    text: str = ""
+    metadata: dict[str, Any] = {}
+    start: int = -1
+    end: int = -1
+    acl: ChunkAcl | None = None
+
+
+def row_of(chunk: Chunk) -> Row:
+    """A chunk that was read from a file of chunks, as a row; nothing of it is lost."""
+    return Row(
+        id=chunk.id,
+        text=chunk.text,
+        metadata={**chunk.metadata, "doc": chunk.doc},
+        start=chunk.start,
+        end=chunk.end,
+        acl=chunk.acl,
+    )
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """A whole store.
+
+    Attributes:
+        rows: in the store's order.
+        vectors: float32 of shape (rows, dimension); row i belongs to `rows[i]`.
+        metric: what the store itself compares by; empty when it keeps none.
+        lossy: names what made the vectors approximations, empty when they are what was put in.
+    """
+
+    rows: Sequence[Row]
+    vectors: NDArray[np.floating]
+    metric: str = ""
+    model: str = ""
+    lossy: str = ""
+    notices: tuple[Notice, ...] = ()
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """What becomes a snapshot."""
+
+    chunks: tuple[Chunk, ...]
+    vectors: NDArray[np.floating]
+    metric: Metric
+    model: str
+    notices: tuple[Notice, ...]
+
+
+def to_chunks(table: Table, place: Place) -> Imported:
+    """Name each row's id, document, text and access, and settle the metric.
+
+    Raises:
+        SnapshotError: `snapshot.empty`, `snapshot.count-mismatch`, `snapshot.bad-chunk`, `snapshot.bad-metric`.
+    """
+    where = f"{place.scheme}:{place.where}"
+    if not table.rows:
+        raise SnapshotError("snapshot.empty", "the store holds no rows.", where=where)
+    if len(table.rows) != len(table.vectors):
+        text = f"{len(table.rows)} rows stand beside {len(table.vectors)} vectors."
+        raise SnapshotError("snapshot.count-mismatch", text, where=where)
+    document = place.get("doc") or _document_field(table.rows)
+    problems = Problems()
+    chunks = tuple(_chunks(table.rows, document, place, problems))
+    problems.raise_if_any()
+    metric, told = _metric(table, place, where)
+    return Imported(
+        chunks=chunks,
+        vectors=table.vectors,
+        metric=metric,
+        model=place.get("model") or table.model,
+        notices=(*table.notices, *_document_notice(document, where), *told, *_lossy_notice(table, where)),
+    )
+
+
+def _document_field(rows: Sequence[Row]) -> str:
+    for name in DOCUMENT_FIELDS:
+        if all(isinstance(row.metadata.get(name), (str, int)) and row.metadata[name] != "" for row in rows):
+            return name
+    return ""
+
+
+def _document_notice(field: str, where: str) -> tuple[Notice, ...]:
+    text = f"the metadata field {field} names each chunk's document" if field else (
+        "no metadata field names the chunks' documents, so each chunk is its own; name one with ?doc="
+    )  # fmt: skip
+    return (Notice(code="snapshot.document-field", text=text, where=where),)
+
+
+def _lossy_notice(table: Table, where: str) -> tuple[Notice, ...]:
+    if not table.lossy:
+        return ()
+    text = f"the vectors are approximations of those that were put in: {table.lossy}"
+    return (Notice(code="snapshot.lossy-index", text=text, where=where),)
+
+
+def _chunks(rows: Sequence[Row], document: str, place: Place, problems: Problems) -> Iterator[Chunk]:
+    for number, row in enumerate(rows):
+        at = f"{place.scheme}:{place.where} row {number}"
+        name = _named(row, place.get("id"), row.id, at, problems)
+        doc = _named(row, document, name, at, problems)
+        yield Chunk(
+            id=name,
+            doc=doc,
+            text=str(row.metadata.get(place.get("text"), row.text)),
+            start=row.start,
+            end=row.end,
+            acl=_acl(row, place.get("acl"), at, problems) or row.acl,
+            metadata=row.metadata,
+        )
+
+
+def _named(row: Row, field: str, default: str, where: str, problems: Problems) -> str:
+    """The value of a field as an id."""
+    if not field:
+        return default
+    value = row.metadata.get(field)
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
+        problems.add("snapshot.bad-chunk", where, f"its metadata field {field} holds no id.")
+        return default
+    return str(value)
+
+
+def _acl(row: Row, field: str, where: str, problems: Problems) -> ChunkAcl | None:
+    """Who may read the row; a row without the field is open, one that cannot be read is a problem."""
+    if not field or row.metadata.get(field) is None:
+        return None
+    value = row.metadata[field]
+    try:
+        if isinstance(value, str):
+            value = json.loads(value)
+        return msgspec.convert(value, _Acl)
+    except (ValueError, msgspec.ValidationError):
+        text = f"its metadata field {field} is not of the form {{tenant, principals, groups}}."
+        problems.add("snapshot.bad-chunk", where, text)
+        return None
+
+
+class _Acl(ChunkAcl, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A misspelt field must not open a chunk to everyone."""
+
+
+def _metric(table: Table, place: Place, where: str) -> tuple[Metric, tuple[Notice, ...]]:
+    """The store's metric unless one was given; measured norms say what that means."""
+    given, own = place.get("metric").lower(), table.metric.lower()
+    for name in (given, own):
+        if name and name not in METRICS:
+            text = f'the metric "{name}" is none of {", ".join(sorted(METRICS))}.'
+            raise SnapshotError("snapshot.bad-metric", text, hint="Give one with ?metric=", where=where)
+    chosen = METRICS[given or own or "cosine"]
+    least, most = norms(table.vectors)
+    unit = abs(least - 1) < 1e-3 and abs(most - 1) < 1e-3
+    told = [f"norms {least:.4g} to {most:.4g}"]
+    if not given and not own:
+        told.append("the store keeps no metric: cosine is taken, ?metric= sets another")
+    elif given and own and METRICS[given] != METRICS[own]:
+        told.append(f"the store compares by {METRICS[own]}, {chosen} was asked for")
+    told.append(
+        "all metrics rank alike" if unit else f"{chosen} ranks otherwise than the other metrics would"
+    )
+    return chosen, (
+        Notice(code="snapshot.metric", text=f"compared by {chosen}: {'; '.join(told)}", where=where),
+    )
+
+
+def norms(vectors: NDArray[np.floating]) -> tuple[float, float]:
+    """Least and largest norm, of vectors that are not zero; in blocks, so that a mapped file stays on disk."""
+    least, most = np.inf, 0.0
+    for start in range(0, len(vectors), 65536):
+        lengths = np.linalg.norm(np.asarray(vectors[start : start + 65536], dtype=np.float64), axis=1)
+        lengths = lengths[np.isfinite(lengths) & (lengths > 0)]
+        if len(lengths):
+            least, most = min(least, float(lengths.min())), max(most, float(lengths.max()))
+    return (0.0 if least == np.inf else least), most
+
+
+def matrix(rows: Sequence[object], where: str) -> NDArray[np.float32]:
+    """Lists of numbers as a matrix.
+
+    Raises:
+        SnapshotError: `snapshot.no-vector` for a row that has none, `snapshot.dimension-mismatch` naming both sizes,
+            `snapshot.bad-array` for anything but numbers.
+    """
+    width = -1
+    for number, row in enumerate(rows):
+        if not isinstance(row, (list, tuple, np.ndarray)) or len(row) == 0:
+            raise SnapshotError("snapshot.no-vector", "the row has no vector.", where=f"{where} row {number}")
+        width = len(row) if width < 0 else width
+        if len(row) != width:
+            text = f"the vector has {len(row)} dimensions, those before it have {width}."
+            raise SnapshotError("snapshot.dimension-mismatch", text, where=f"{where} row {number}")
+    try:
+        made = np.array(rows, dtype=np.float32)
+    except (TypeError, ValueError, OverflowError):
+        raise SnapshotError(
+            "snapshot.bad-array", "a vector holds something that is no number.", where=where
+        ) from None
+    if made.ndim != 2:
+        raise SnapshotError("snapshot.bad-array", "the vectors are not lists of numbers.", where=where)
+    return made
+
+
+def first_of(row: Mapping[str, Any], *names: str) -> Any:
+    """The value of the first of these names that the row has."""
+    return next((row[name] for name in names if name in row), None)

@@ -1,0 +1,143 @@
+"""A matrix file beside a JSON lines file, row i to line i: `vectors:emb.npy?chunks=chunks.jsonl`.
+
+`.npy`, `.npz` and `.safetensors` are read by their headers alone: nothing is unpickled, and no size is believed that
+the file does not have.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.arrays import open_matrix, read_header
+from rageval_action.snapshots.corpus import read_corpus
+from rageval_action.snapshots.importers.cache import through_cache
+from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.table import Table, row_of
+
+OPTIONS = ("chunks", "array")
+MAX_BYTES = 64 << 30
+MAX_RATIO = 200
+MAX_HEADER = 100 << 20
+KINDS: dict[str, np.dtype[np.floating]] = {
+    "F16": np.dtype("<f2"),
+    "F32": np.dtype("<f4"),
+    "F64": np.dtype("<f8"),
+}
+"""Types of safetensors that are vectors; bfloat16 is no numpy type and is refused by name."""
+
+
+def load(place: str) -> Snapshot:
+    """The snapshot of a matrix and its chunks, from the cache where it is known."""
+    at = Place("vectors", place, OPTIONS)
+    at.file()
+    return through_cache(at, read, content_key(at, _chunks_of(at)))
+
+
+def read(place: Place) -> Table:
+    """Chunks by line, vectors by row.
+
+    Raises:
+        SnapshotError: `snapshot.bad-array`, `.object-array`, `.truncated`, `.too-large`, `.which-array`, and what
+            `corpus.read_corpus` refuses.
+    """
+    path = place.file()
+    corpus = read_corpus(_chunks_of(place))
+    readers = {".npz": _npz, ".safetensors": _safetensors}
+    found = readers[path.suffix](path, place.get("array")) if path.suffix in readers else _npy(path)
+    if found.dtype.kind != "f" or found.ndim != 2:
+        text = f"the array is {found.dtype} of shape {found.shape}, not a matrix of floats."
+        raise SnapshotError("snapshot.bad-array", text, where=place.where)
+    rows = [row_of(chunk) for chunk in corpus.chunks]
+    return Table(rows=rows, vectors=cast("NDArray[np.floating]", found), notices=corpus.notices)
+
+
+def _chunks_of(place: Place) -> Path:
+    return Path(place.need("chunks", "a matrix holds no texts and no ids: give the chunks' file."))
+
+
+def _npy(path: Path) -> NDArray[np.generic]:
+    return open_matrix(path, str(path))
+
+
+def _npz(path: Path, wanted: str) -> NDArray[np.generic]:
+    """One array of an archive, read in memory by its own declared and allowed size."""
+    where = str(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+            chosen = _choose(names, wanted, where)
+            info = archive.getinfo(f"{chosen}.npy")
+            if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(1, info.compress_size):
+                raise SnapshotError("snapshot.too-large", "the array unpacks to an absurd size.", where=where)
+            with archive.open(info) as stream:
+                return _array(cast("BinaryIO", stream), info.file_size, f"{where}:{chosen}")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise SnapshotError(
+            "snapshot.bad-array", "this is not a readable .npz archive.", where=where
+        ) from error
+
+
+def _array(stream: BinaryIO, size: int, where: str) -> NDArray[np.generic]:
+    header = read_header(stream, where)
+    if len(header.shape) != 2 or header.end != size:
+        text = f"the array of shape {header.shape} does not fill its {size} bytes, or is no matrix."
+        raise SnapshotError("snapshot.truncated", text, where=where)
+    data = stream.read(header.end - header.offset)
+    if len(data) != header.end - header.offset:
+        raise SnapshotError("snapshot.truncated", "the archive ends inside the array.", where=where)
+    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+
+
+def _safetensors(path: Path, wanted: str) -> NDArray[np.generic]:
+    """One tensor: eight bytes of header length, a JSON header, then the numbers (the format's own description)."""
+    where, size = str(path), path.stat().st_size
+    with path.open("rb") as stream:
+        length = int.from_bytes(stream.read(8), "little")
+        if size < 8 or length > min(MAX_HEADER, size - 8):
+            text = f"the header declares {length} bytes, the file has {size}."
+            raise SnapshotError("snapshot.truncated", text, where=where)
+        try:
+            header = msgspec.json.decode(stream.read(length), type=dict[str, dict[str, object]])
+        except msgspec.DecodeError as error:
+            raise SnapshotError("snapshot.bad-array", "the header is not JSON.", where=where) from error
+    header.pop("__metadata__", None)
+    chosen = _choose(list(header), wanted, where)
+    kind, shape, start, end = _tensor(header[chosen], where)
+    if 8 + length + end > size or end - start != math.prod(shape) * kind.itemsize:
+        text = f'the tensor "{chosen}" of shape {shape} does not lie inside the file.'
+        raise SnapshotError("snapshot.truncated", text, where=where)
+    return np.memmap(path, dtype=kind, mode="r", offset=8 + length + start, shape=shape)
+
+
+def _tensor(entry: dict[str, object], where: str) -> tuple[np.dtype[np.floating], tuple[int, int], int, int]:
+    kind = str(entry.get("dtype"))
+    if kind not in KINDS:
+        text = f"tensors of type {kind} are not read; F16, F32 and F64 are."
+        raise SnapshotError("snapshot.bad-array", text, where=where)
+    try:
+        shape = msgspec.convert(entry.get("shape"), tuple[int, int])
+        start, end = msgspec.convert(entry.get("data_offsets"), tuple[int, int])
+    except msgspec.ValidationError as error:
+        raise SnapshotError("snapshot.bad-array", "the tensor is not a matrix.", where=where) from error
+    if min(*shape, start, end) < 0:
+        raise SnapshotError("snapshot.bad-array", "the header holds negative sizes.", where=where)
+    return KINDS[kind], shape, start, end
+
+
+def _choose(names: list[str], wanted: str, where: str) -> str:
+    """The array that was named, or the only one."""
+    if not wanted and len(names) == 1:
+        return names[0]
+    if wanted not in names:
+        text = f"it holds the arrays {', '.join(sorted(names)[:20]) or '(none)'}."
+        raise SnapshotError("snapshot.which-array", text, hint="Name one with ?array=", where=where)
+    return wanted

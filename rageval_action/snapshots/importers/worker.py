@@ -1,0 +1,186 @@
+"""The child process that lets native libraries read files we do not trust, and the parent's side of it.
+
+A file that makes a library crash, hang or ask for all memory ends this process and nothing else. It gets a clean
+environment, so a library that was tricked into running code finds no secret.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers.table import Row, Table
+
+READERS = {
+    "faiss": "rageval_action.snapshots.importers.faiss_reader:read",
+    "chroma": "rageval_action.snapshots.importers.chroma_reader:read",
+    "lancedb": "rageval_action.snapshots.importers.arrow_readers:lancedb",
+    "parquet": "rageval_action.snapshots.importers.arrow_readers:parquet",
+    "hf": "rageval_action.snapshots.importers.arrow_readers:hf",
+}
+"""What the child can read -> `module:function(path, options, sink)`."""
+
+TIMEOUT_S = 3600.0
+MEMORY = 16 << 30
+"""Address space of the child: libraries reserve far more than they use."""
+
+MAX_TEXT = 64 << 20
+
+
+class About(Struct, kw_only=True):
+    """What a reader says about the store; empty strings where it says nothing."""
+
+    metric: str = ""
+    model: str = ""
+    lossy: str = ""
+
+
+class Sink:
+    """Takes rows and vectors in any portions and writes them to a folder, so that memory stays small.
+
+    Attributes:
+        about: set by the reader.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.about = About()
+        self._rows: BinaryIO = (folder / "rows.jsonl").open("wb")
+        self._vectors: BinaryIO = (folder / "vectors.bin").open("wb")
+        self._folder = folder
+        self._width = 0
+        self._count = 0
+        self._encoder = msgspec.json.Encoder(enc_hook=str)
+
+    def row(self, name: str, text: str = "", metadata: dict[str, Any] | None = None) -> None:
+        """Add one row."""
+        data = self._encoder.encode({"id": name, "text": text, "metadata": metadata or {}})
+        if len(data) > MAX_TEXT:
+            raise SnapshotError("snapshot.too-large", f'the row "{name[:80]}" is over {MAX_TEXT} bytes.')
+        self._rows.write(data + b"\n")
+
+    def vectors(self, block: NDArray[np.floating]) -> None:
+        """Add the vectors of the rows that follow those already added."""
+        if block.ndim != 2:
+            raise SnapshotError("snapshot.bad-array", "the vectors are not rows of numbers.")
+        if self._width and block.shape[1] != self._width:
+            text = f"a vector has {block.shape[1]} dimensions, those before it have {self._width}."
+            raise SnapshotError("snapshot.dimension-mismatch", text)
+        self._width = block.shape[1]
+        self._count += len(block)
+        self._vectors.write(np.ascontiguousarray(block, dtype=np.float32).tobytes())
+
+    def close(self) -> None:
+        """Finish the files."""
+        self._rows.close()
+        self._vectors.close()
+        told = {"shape": [self._count, self._width], **msgspec.to_builtins(self.about)}
+        (self._folder / "about.json").write_text(json.dumps(told), encoding="utf-8")
+
+
+def read_in_child(kind: str, path: Path, options: dict[str, str], where: str) -> Table:
+    """Let a child process read `path`.
+
+    Raises:
+        SnapshotError: what the reader refuses; `snapshot.import-crashed`, `snapshot.import-timeout`.
+        ConfigError: `config.missing-extra`.
+    """
+    with tempfile.TemporaryDirectory(prefix="rageval-import-") as made:
+        folder = Path(made)
+        arguments = [sys.executable, "-m", __name__, kind, str(path.resolve()), made, json.dumps(options)]
+        try:
+            done = subprocess.run(
+                arguments,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=TIMEOUT_S,
+                env=_environment(made),
+                cwd=made,
+            )
+        except subprocess.TimeoutExpired:
+            text = f"reading it took over {TIMEOUT_S:g} s."
+            raise SnapshotError("snapshot.import-timeout", text, where=where) from None
+        if done.returncode != 0:
+            raise _fault(done, kind, where)
+        return _table(folder)
+
+
+def _environment(home: str) -> dict[str, str]:
+    package = str(Path(__file__).resolve().parents[3])
+    kept = {
+        name: os.environ[name]
+        for name in ("PATH", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "LANG")
+        if name in os.environ
+    }
+    return kept | {"HOME": home, "TMPDIR": home, "PYTHONPATH": package, "ANONYMIZED_TELEMETRY": "False"}
+
+
+def _fault(done: subprocess.CompletedProcess[bytes], kind: str, where: str) -> SnapshotError | ConfigError:
+    try:
+        told = json.loads(done.stdout)
+        made = ConfigError if told["code"].startswith("config.") else SnapshotError
+        return made(told["code"], told["message"], hint=told["hint"], where=where)
+    except (ValueError, KeyError, TypeError):
+        pass
+    said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    last = f" ({said[-1][:200]})" if said else ""
+    how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
+    return SnapshotError(
+        "snapshot.import-crashed",
+        f"the {kind} library ended with {how} while it read the store{last}.",
+        hint="The file is damaged, or made by another version of the library.",
+        where=where,
+    )
+
+
+def _table(folder: Path) -> Table:
+    told = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    rows = msgspec.json.Decoder(Row).decode_lines((folder / "rows.jsonl").read_bytes())
+    vectors = np.fromfile(folder / "vectors.bin", dtype=np.float32).reshape(told.pop("shape"))
+    return Table(rows=rows, vectors=vectors, **told)
+
+
+def main() -> int:
+    """The child: read, write, tell what went wrong as JSON."""
+    kind, path, out, options = sys.argv[1:5]
+    _limit()
+    module, _, name = READERS[kind].partition(":")
+    sink = Sink(Path(out))
+    try:
+        getattr(importlib.import_module(module), name)(Path(path), json.loads(options), sink)
+    except (SnapshotError, ConfigError) as error:
+        sys.stdout.write(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
+        return 3
+    except (OSError, ValueError, RuntimeError, MemoryError, KeyError) as error:
+        text = f"it cannot be read as {kind}: {str(error)[:300] or type(error).__name__}."
+        sys.stdout.write(json.dumps({"code": "snapshot.unreadable", "message": text, "hint": ""}))
+        return 3
+    sink.close()
+    return 0
+
+
+def _limit() -> None:
+    try:
+        import resource
+    except ImportError:  # not a Unix
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
