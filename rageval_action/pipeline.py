@@ -12,12 +12,13 @@ from rageval_action.config import Config
 from rageval_action.core.access import audit
 from rageval_action.core.comparison import Comparison, compare
 from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document
-from rageval_action.core.evaluation import Provenance, Settings, assemble, rejudged
+from rageval_action.core.evaluation import Provenance, Settings, assemble
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
 from rageval_action.core.policy import Policy, measures_of, plain
 from rageval_action.core.ranking import unit_scores
 from rageval_action.core.record import GitInfo, RunRecord
+from rageval_action.core.rejudging import rejudged
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.trec import TrecRanking, format_qrels, format_run
 from rageval_action.core.types import GoldenSet, Grades, Notice, Run, Unanswerable

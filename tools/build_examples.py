@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
-import hashlib
 import json
 import re
 import shutil
@@ -172,7 +171,6 @@ class Encoder:
 
         torch.set_num_threads(1)
         self._model = SentenceTransformer(str(folder), device="cpu")
-        self.revision = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()[:16]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, float32, shape (len(texts), 384)."""
@@ -191,11 +189,10 @@ def build(plan: Plan, documents: dict[str, str], queries: Sequence[str], encoder
     about = About(
         metric="cosine",
         model=MODEL,
-        revision=encoder.revision,
         chunker=f"markdown, at most {plan.size} characters",
         build_id=f"examples-{plan.name}",
     )
-    keys = [query_key(model=MODEL, revision=encoder.revision, prefix="", text=text) for text in queries]
+    keys = [query_key(model=MODEL, revision="", prefix="", text=text) for text in queries]
     contents = Contents(
         chunks=chunks,
         vectors=encoder.encode([chunk.text for chunk in chunks]),

@@ -13,9 +13,16 @@ def schema(name: str) -> None:
     """Print the JSON Schema of NAME (`rankings` and `golden` describe one line)."""
     import msgspec
 
-    described = msgspec.json.schema(_kind(name))
+    described = msgspec.json.schema(_kind(name), schema_hook=_anything)
     described["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     click.echo(msgspec.json.format(msgspec.json.encode(described), indent=2).decode())
+
+
+def _anything(kind: type) -> dict[str, object]:
+    """A value of any shape (the policy as written, a gate) is described by no constraint."""
+    if kind is object:
+        return {"description": "Any JSON value."}
+    raise NotImplementedError
 
 
 def _kind(name: str) -> type:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,7 +61,7 @@ def score(
 
     Every query of the qrels counts; one that the run lacks scores 0.
     """
-    with errors_as_json(json_file), _no_collector():
+    with errors_as_json(json_file):
         chosen = parse_measures(measures or DEFAULT_MEASURES)
         judgments = parse_qrels(_read(qrels, GoldenError), where=qrels)
         run = parse_run(_read(run_file, RecordError), where=run_file)
@@ -104,18 +102,6 @@ def _report(
             *_undefined(values),
         ),
     )
-
-
-@contextlib.contextmanager
-def _no_collector() -> Iterator[None]:
-    """Pause the cyclic garbage collector: a million lines make no cycle, and it would walk them often."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _read(path: str, error: type[RagevalError]) -> bytes:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
-import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
-from numpy.typing import NDArray
 
-from rageval_action.core import changes, relabel, scoring, slices
+from rageval_action.core.changes import Pair, QueryChange, changes
+from rageval_action.core.corpus import Lookup
+from rageval_action.core.diagnosis import items_of
 from rageval_action.core.measures import Measure
-from rageval_action.core.ranking import unit_ids
 from rageval_action.core.record import QueryRow, RunRecord
-from rageval_action.core.statistics import Interval, guarded_bounds, holm, paired, read
-from rageval_action.core.types import Judgments, Notice, Unanswerable, Unit
-
-MARGIN = 0.02
-"""The drop that the reading `not_worse` rules out; gates have their own."""
-
-Values = NDArray[np.float64]
+from rageval_action.core.relabel import (
+    Applied,
+    Kept,
+    Relabelled,
+    Side,
+    moved,
+    onto_baseline,
+    onto_candidate,
+    own,
+    same_labels,
+)
+from rageval_action.core.rows import Labelled, View, view
+from rageval_action.core.setup import Factor, Relabelling, Turnover, factors, turnover, warnings
+from rageval_action.core.slices import names
+from rageval_action.core.types import EvidenceItems, Notice
 
 
 class Pairing(Struct, frozen=True, kw_only=True):
@@ -32,61 +37,8 @@ class Pairing(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
 
 
-class MeasureRow(Struct, frozen=True, kw_only=True):
-    """One measure over all paired queries, or over a slice of them.
-
-    Attributes:
-        slice: None = all queries.
-        n: queries for which the measure is defined on both sides.
-        delta: candidate − baseline, both under the labels of this view.
-        ci: two-sided 95 % percentile interval of `delta` (paired bootstrap).
-        bounds: guarded one-sided 95 % bounds of `delta`, for the non-inferior rule.
-        p: two-sided sign-flip; `p_adjusted` by Holm over slices × measures, None on the row of all queries and for
-            slices too small to be tested.
-        mde: smallest difference that n queries of this spread detect (80 % power, two-sided 5 %).
-        label_effect: how far the changed labels alone moved the baseline.
-        stored: queries for which the baseline kept its own labels because the new ones cannot be applied to it.
-        small: fewer queries than a percentage is worth.
-    """
-
-    measure: str
-    slice: str | None
-    n: int
-    baseline: float
-    candidate: float
-    delta: float
-    ci: tuple[float, float]
-    bounds: tuple[float, float]
-    p: float
-    p_adjusted: float | None
-    reading: Literal["worse", "better", "not_worse", "unclear"]
-    better: int
-    worse: int
-    same: int
-    mde: float
-    label_effect: float = 0.0
-    stored: int = 0
-    small: bool = False
-
-
-class View(Struct, frozen=True, kw_only=True):
-    """Both runs under one set of labels.
-
-    Attributes:
-        ids: paired, answerable queries, in bytewise order of their ids.
-        tags: the tags of each on either side: dropping a tag takes no query out of a gate.
-        scores: measure -> (baseline, candidate), float64 of shape (len(ids),), NaN = undefined.
-        rows: all queries first, then slices by name, each in the order of the measures.
-    """
-
-    ids: tuple[str, ...]
-    tags: tuple[frozenset[str], ...]
-    scores: dict[str, tuple[Values, Values]]
-    rows: tuple[MeasureRow, ...]
-
-
 class LabelsUnchanged(Struct, frozen=True):
-    """There is no view under the old labels because the labels are the same."""
+    """There is no view under the old labels because labels and slices are the same."""
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
@@ -94,11 +46,12 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     Attributes:
         depth: the depth at which both were scored: the smaller of the two.
-        view: under the candidate's labels. old_view: under the baseline's.
-        relabelled: queries whose labels changed.
+        view: under the candidate's labels and slices. old_view: under the baseline's.
+        golden: how the two golden sets differ.
         queries: every query that got better or worse at the headline measure or is missed, worst first.
         factors: what else changed between the two (model, chunker, …).
         turnover: how much of the corpus is the same.
+        uprooted: queries of which at least half the judged ids are gone while what they named is not.
     """
 
     baseline: RunRecord
@@ -108,19 +61,38 @@ class Comparison(Struct, frozen=True, kw_only=True):
     pairing: Pairing
     view: View
     old_view: View | LabelsUnchanged
-    relabelled: tuple[str, ...]
-    queries: tuple[changes.QueryChange, ...]
-    factors: tuple[changes.Factor, ...]
-    turnover: changes.Turnover
+    golden: Relabelling
+    queries: tuple[QueryChange, ...]
+    factors: tuple[Factor, ...]
+    turnover: Turnover
+    uprooted: tuple[str, ...]
     warnings: tuple[Notice, ...]
 
+    @property
+    def turned_over(self) -> bool:
+        """The corpus was chunked anew and took the ids of most labels with it: these measure nothing now."""
+        return self.turnover.rechunked and 2 * len(self.uprooted) > len(self.view.ids)
 
-class _Side(Struct, frozen=True):
-    """One run's rows under given judgments, in the order of the pairs."""
 
-    rows: Sequence[QueryRow]
-    judgments: Sequence[Judgments]
-    unit: Unit
+class _Fitted(Struct, frozen=True):
+    """One paired query: each side's own labels, and the other side's as they fit it."""
+
+    before: QueryRow
+    after: QueryRow
+    own_old: Applied
+    own_new: Applied
+    onto_old: Relabelled
+    onto_new: Relabelled
+
+    @property
+    def new_on_old(self) -> Applied:
+        """What the baseline is scored by in the main view."""
+        return self.own_old if isinstance(self.onto_old, Kept) else self.onto_old
+
+    @property
+    def old_on_new(self) -> Applied:
+        """What the candidate is scored by under the old labels."""
+        return self.own_new if isinstance(self.onto_new, Kept) else self.onto_new
 
 
 def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measure]) -> Comparison:
@@ -129,170 +101,115 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
     `measures` are computed from the rankings on both sides at the smaller of the two depths, so that a measure the
     baseline never stored can still be compared.
     """
+    old, new = _side(baseline), _side(candidate)
+    turned = turnover(baseline.corpus, candidate.corpus)
     pairing, pairs = _pair(baseline, candidate)
+    fitted = [_fit(before, after, old, new, rechunked=turned.rechunked) for before, after in pairs]
+    golden = _relabelling(pairing, fitted)
     depth = min(baseline.record.retriever.depth, candidate.record.retriever.depth)
-    unit = candidate.record.golden.unit
-    onto_base = [relabel.onto_baseline(new.judgments, old, baseline.corpus, unit) for old, new in pairs]
-    onto_new = [
-        relabel.onto_candidate(old.judgments, new, candidate.corpus, baseline.corpus, unit)
-        for old, new in pairs
-    ]
-    olds, news = [old for old, _ in pairs], [new for _, new in pairs]
-    own_old = [row.judgments for row in olds]
-    own_new = [row.judgments for row in news]
-    under_new = _Side(olds, _fitted(onto_base, own_old), unit)
-    as_was = _Side(olds, own_old, baseline.record.golden.unit)
-    now = _Side(news, own_new, unit)
-    stored = np.array([isinstance(fit, relabel.Kept) for fit in onto_base], dtype=bool)
-    turned = tuple(
-        new.query_id for old, new in pairs if not relabel.same_labels(old.judgments, new.judgments)
-    )
-    view = _view(under_new, now, measures, depth, effect_of=as_was, stored=stored)
-    old_view: View | LabelsUnchanged = LabelsUnchanged()
-    if turned:
-        old_view = _view(as_was, _Side(news, _fitted(onto_new, own_new), unit), measures, depth)
-    turnover = changes.turnover(baseline.corpus, candidate.corpus)
-    factors = changes.factors(
-        baseline.record, candidate.record, turnover, relabelled=len(turned), pairing=pairing
-    )
-    k = candidate.record.k
+    now, then = _views(fitted, golden, measures, depth)
+    found = factors(baseline.record, candidate.record, turned, golden)
+    reworded = [row for row in candidate.queries if row.query_id in set(pairing.changed)]
+    laid = [Pair(pair.before, pair.new_on_old, pair.after) for pair in fitted]
     return Comparison(
         baseline=baseline,
         candidate=candidate,
-        k=k,
+        k=candidate.record.k,
         depth=depth,
         pairing=pairing,
-        view=view,
-        old_view=old_view,
-        relabelled=turned,
-        queries=changes.queries(
-            under_new.rows, under_new.judgments, news, pairing.changed, candidate, baseline, k
-        ),
-        factors=factors,
-        turnover=turnover,
-        warnings=changes.warnings(baseline, candidate, factors, turnover, int(stored.sum())),
+        view=now,
+        old_view=then,
+        golden=golden,
+        queries=changes(laid, reworded, old, new, candidate.record.k),
+        factors=found,
+        turnover=turned,
+        uprooted=_uprooted(fitted, old, new),
+        warnings=warnings(baseline.record, candidate.record, found, turned, golden),
     )
 
 
-def _fitted(fits: Sequence[relabel.Relabelled], own: Sequence[Judgments]) -> list[Judgments]:
-    return [
-        fit.judgments if isinstance(fit, relabel.Applied) else kept
-        for fit, kept in zip(fits, own, strict=True)
-    ]
+def _side(run: RunRecord) -> Side:
+    return Side(Lookup(run.corpus), run.record.golden.unit)
 
 
 def _pair(baseline: RunRecord, candidate: RunRecord) -> tuple[Pairing, list[tuple[QueryRow, QueryRow]]]:
     """Pairs in bytewise order of query id, so that a file's row order decides nothing."""
     before = {row.query_id: row for row in baseline.queries}
     after = {row.query_id: row for row in candidate.queries}
-    both = sorted(before.keys() & after.keys(), key=str.encode)
+    both = sorted(before.keys() & after.keys())
     changed = tuple(name for name in both if before[name].query_sha256 != after[name].query_sha256)
     pairs = [(before[name], after[name]) for name in both if name not in set(changed)]
     pairing = Pairing(
         paired=len(pairs),
-        new=tuple(sorted(after.keys() - before.keys(), key=str.encode)),
-        removed=tuple(sorted(before.keys() - after.keys(), key=str.encode)),
+        new=tuple(sorted(after.keys() - before.keys())),
+        removed=tuple(sorted(before.keys() - after.keys())),
         changed=changed,
     )
     return pairing, pairs
 
 
-def _scores(
-    side: _Side, measures: Sequence[Measure], depth: int, keep: Sequence[int]
-) -> dict[Measure, Values]:
-    rankings = [unit_ids(side.rows[i].results, side.unit)[:depth] for i in keep]
-    labels = [scoring.as_labels(side.judgments[i]) for i in keep]
-    return scoring.score(scoring.batch(rankings, labels), measures)
-
-
-def _view(
-    before: _Side,
-    after: _Side,
-    measures: Sequence[Measure],
-    depth: int,
-    *,
-    effect_of: _Side | None = None,
-    stored: NDArray[np.bool_] | None = None,
-) -> View:
-    """Score both sides and compare them, over all queries and slice by slice.
-
-    Queries that either side holds to be unanswerable have no score and stay out. `effect_of` is the baseline under its
-    own labels, from which the label effect is measured.
-    """
-    sides = [side for side in (before, after, effect_of) if side is not None]
-    keep = [
-        i
-        for i in range(len(after.rows))
-        if not any(isinstance(side.judgments[i], Unanswerable) for side in sides)
-    ]
-    old, new = _scores(before, measures, depth, keep), _scores(after, measures, depth, keep)
-    was = _scores(effect_of, measures, depth, keep) if effect_of is not None else old
-    rows = [after.rows[i] for i in keep]
-    kept = stored[keep] if stored is not None else np.zeros(len(keep), dtype=bool)
-    parts: list[tuple[str | None, list[int]]] = [(None, list(range(len(keep)))), *slices.split(rows).items()]
-    table = [
-        _row(measure, name, np.array(part), old[measure], new[measure], was[measure], kept)
-        for name, part in parts
-        for measure in measures
-    ]
-    tags = tuple(frozenset(before.rows[i].tags) | frozenset(after.rows[i].tags) for i in keep)
-    return View(
-        ids=tuple(row.query_id for row in rows),
-        tags=tags,
-        scores={str(measure): (old[measure], new[measure]) for measure in measures},
-        rows=_adjusted([row for row in table if row is not None]),
+def _fit(before: QueryRow, after: QueryRow, old: Side, new: Side, *, rechunked: bool) -> _Fitted:
+    return _Fitted(
+        before=before,
+        after=after,
+        own_old=own(before, old),
+        own_new=own(after, new),
+        onto_old=onto_baseline(after, before, old, new),
+        onto_new=onto_candidate(before, after, old, new, rechunked=rechunked),
     )
 
 
-def _row(
-    measure: Measure,
-    name: str | None,
-    part: NDArray[np.intp],
-    old: Values,
-    new: Values,
-    was: Values,
-    stored: NDArray[np.bool_],
-) -> MeasureRow | None:
-    """One row, or None when the measure is defined on both sides for no query of the part."""
-    if part.size == 0:
-        return None
-    part = part[~(np.isnan(old[part]) | np.isnan(new[part]) | np.isnan(was[part]))]
-    if part.size == 0:
-        return None
-    result = paired(old[part], new[part])
-    bounds = guarded_bounds(new[part] - old[part])
-    small = name is not None and part.size < slices.SMALLEST
-    return MeasureRow(
-        measure=str(measure),
-        slice=name,
-        n=result.n,
-        baseline=result.baseline,
-        candidate=result.candidate,
-        delta=result.delta,
-        ci=_ends(result.ci),
-        bounds=_ends(bounds),
-        p=result.p,
-        p_adjusted=None,
-        reading=read(result, bounds, margin=MARGIN),
-        better=result.better,
-        worse=result.worse,
-        same=result.same,
-        mde=result.mde,
-        label_effect=float(old[part].mean() - was[part].mean()),
-        stored=int(stored[part].sum()),
-        small=small,
+def _relabelling(pairing: Pairing, fitted: Sequence[_Fitted]) -> Relabelling:
+    def where(holds: Sequence[bool]) -> tuple[str, ...]:
+        return tuple(pair.after.query_id for pair, hit in zip(fitted, holds, strict=True) if hit)
+
+    return Relabelling(
+        new=pairing.new,
+        removed=pairing.removed,
+        changed=pairing.changed,
+        relabelled=where([not same_labels(pair.own_old, pair.own_new) for pair in fitted]),
+        retagged=where([set(names(pair.before)) != set(names(pair.after)) for pair in fitted]),
+        stored=where([isinstance(pair.onto_old, Kept) for pair in fitted]),
+        moved=where([isinstance(pair.onto_new, Kept) for pair in fitted]),
     )
 
 
-def _ends(interval: Interval) -> tuple[float, float]:
-    return (interval.low, interval.high)
-
-
-def _adjusted(rows: Sequence[MeasureRow]) -> tuple[MeasureRow, ...]:
-    """Fill in `p_adjusted`: Holm over every slice × measure row that is large enough to be tested."""
-    tested = [position for position, row in enumerate(rows) if row.slice is not None and not row.small]
-    adjusted: Mapping[int, float] = dict(zip(tested, holm([rows[i].p for i in tested]), strict=True))
-    return tuple(
-        replace(row, p_adjusted=adjusted[position]) if position in adjusted else row
-        for position, row in enumerate(rows)
+def _views(
+    fitted: Sequence[_Fitted], golden: Relabelling, measures: Sequence[Measure], depth: int
+) -> tuple[View, View | LabelsUnchanged]:
+    """Both runs under the candidate's labels and slices, and under the baseline's where these differ."""
+    befores, afters = [pair.before for pair in fitted], [pair.after for pair in fitted]
+    as_was = Labelled(befores, [pair.own_old for pair in fitted])
+    now = view(
+        Labelled(befores, [pair.new_on_old for pair in fitted]),
+        Labelled(afters, [pair.own_new for pair in fitted]),
+        measures,
+        depth,
+        sliced_by=afters,
+        was=as_was if golden.relabelled else None,
+        stored=frozenset(golden.stored),
     )
+    if not golden.relabelled and not golden.retagged:
+        return now, LabelsUnchanged()
+    under_old = Labelled(afters, [pair.old_on_new for pair in fitted])
+    return now, view(as_was, under_old, measures, depth, sliced_by=befores)
+
+
+def _uprooted(fitted: Sequence[_Fitted], old: Side, new: Side) -> tuple[str, ...]:
+    """Queries of which at least half the judged items have moved with their ids; evidence does not depend on ids."""
+    found = []
+    for pair in fitted:
+        items = items_of(pair.own_new.judgments)
+        if isinstance(pair.own_new.judgments, EvidenceItems):
+            continue
+        gone = sum(
+            any(
+                moved(name, pair.own_new.unit, old.lookup, new.lookup, rechunked=True)
+                for name in item.members
+            )
+            and not any(new.lookup.holds(name, pair.own_new.unit) for name in item.members)
+            for item in items
+        )
+        if gone and 2 * gone >= len(items):
+            found.append(pair.after.query_id)
+    return tuple(found)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.ranking import unit_ids
-from rageval_action.core.record import Corpus, Miss, QueryRow, hash64
+from rageval_action.core.corpus import Lookup
+from rageval_action.core.linking import unit_of
+from rageval_action.core.ranking import unit_scores
+from rageval_action.core.record import Miss, QueryRow
 from rageval_action.core.types import EvidenceItems, Grades, Groups, Hit, Judgments, Unit
 
 CAUSES: dict[str, str] = {
@@ -52,120 +53,132 @@ def items_of(judgments: Judgments) -> tuple[Item, ...]:
     return tuple(sorted(found, key=lambda item: (-item.grade, item.label)))
 
 
-def best_rank(ranked: Sequence[str], item: Item) -> int:
-    """1-based rank of the item's first member in `ranked`, 0 when none is there."""
-    members = set(item.members)
-    return next((rank for rank, name in enumerate(ranked, start=1) if name in members), 0)
+def best_rank(places: Mapping[str, int], item: Item) -> int:
+    """Rank of the item's first member, 0 when none has a place; `places` are those of `places_of`."""
+    return min((places[member] for member in item.members if member in places), default=0)
 
 
-def texts_of(corpus: Corpus, name: str, unit: Unit) -> set[int]:
-    """Text hashes of a document's chunks, or of one chunk; empty when the corpus does not hold it."""
-    column = corpus.docs if unit == "document" else corpus.ids
-    return set(corpus.texts[column == np.uint64(hash64(name))].tolist())
+def places_of(ranked: Sequence[str]) -> dict[str, int]:
+    """1-based rank of each id in a ranking."""
+    return {name: rank for rank, name in enumerate(ranked, start=1)}
 
 
-def holds(corpus: Corpus, name: str, unit: Unit) -> bool:
-    """True when the corpus has a document (or chunk) of this id."""
-    column = corpus.docs if unit == "document" else corpus.ids
-    return bool((column == np.uint64(hash64(name))).any())
+def unit_name(hit: Hit, unit: Unit) -> str:
+    """The id of a hit that judgments name."""
+    return hit.doc if unit == "document" else hit.id
 
 
-def diagnose(
-    row: QueryRow,
-    *,
-    unit: Unit,
-    k: int,
-    corpus: Corpus,
-    visible: Callable[[str], bool] = lambda _name: True,
-) -> tuple[Miss, ...]:
-    """A miss for every relevant item outside the top `k` of one query, those without any rank first.
+class Scene(Struct, frozen=True, kw_only=True):
+    """One query's answer, laid out for questions.
 
-    `visible` says whether the query's principal may see a judged id (a document: any chunk of it).
+    Attributes:
+        unit: what is ranked for this query. k: the headline cutoff.
+        ranked, scores: judged ids, best first, with the score of each.
+        items, ranks: what should be found, and where each item is (0 = not in the ranking).
+        visible: whether the query's principal may see a judged id (a document: any chunk of it).
     """
-    ranked = unit_ids(row.results, unit)
-    items = items_of(row.judgments)
-    ranks = [best_rank(ranked, item) for item in items]
-    found = sum(0 < rank <= k for rank in ranks)
-    missing = [(item, rank) for item, rank in zip(items, ranks, strict=True) if not 0 < rank <= k]
-    return tuple(
-        _miss(row, item, rank, ranked=ranked, found=found, unit=unit, k=k, corpus=corpus, visible=visible)
-        for item, rank in missing[:MOST_ITEMS]
+
+    row: QueryRow
+    unit: Unit
+    k: int
+    lookup: Lookup
+    ranked: Sequence[str]
+    scores: Sequence[float]
+    items: tuple[Item, ...]
+    ranks: tuple[int, ...]
+    visible: Callable[[str], bool]
+
+
+def everything(_name: str) -> bool:
+    """Nothing is hidden."""
+    return True
+
+
+def scene(
+    row: QueryRow, unit: Unit, k: int, lookup: Lookup, visible: Callable[[str], bool] = everything
+) -> Scene:
+    """Lay out one query; `unit` is the golden set's."""
+    own = unit_of(row.judgments, unit)
+    ranked, scores = unit_scores(row.results, own)
+    places, items = places_of(ranked), items_of(row.judgments)
+    return Scene(
+        row=row,
+        unit=own,
+        k=k,
+        lookup=lookup,
+        ranked=ranked,
+        scores=scores,
+        items=items,
+        ranks=tuple(best_rank(places, item) for item in items),
+        visible=visible,
     )
 
 
-def _miss(
-    row: QueryRow,
-    item: Item,
-    rank: int,
-    *,
-    ranked: Sequence[str],
-    found: int,
-    unit: Unit,
-    k: int,
-    corpus: Corpus,
-    visible: Callable[[str], bool],
-) -> Miss:
-    relevant = {member for other in items_of(row.judgments) for member in other.members}
-    rivals = tuple(name for name in ranked[:k] if name not in relevant)[:MOST_RIVALS]
-    tags = _tags(row, item, rank, found=found, unit=unit, k=k)
-    if row.error:
+def diagnose(scene: Scene) -> tuple[Miss, ...]:
+    """A miss for every relevant item outside the top k: those without any rank first, then best grade first."""
+    missing = sorted(
+        (found for found in zip(scene.items, scene.ranks, strict=True) if not 0 < found[1] <= scene.k),
+        key=lambda found: (found[1] > 0, -found[0].grade, -found[1], found[0].label),
+    )
+    return tuple(miss_of(scene, item, rank) for item, rank in missing[:MOST_ITEMS])
+
+
+def miss_of(scene: Scene, item: Item, rank: int) -> Miss:
+    """Why `item` is not in the top k; `rank` is where it is, 0 when it is not in the ranking."""
+    tags = _tags(scene, item, rank)
+    if scene.row.error:
         return Miss(cause="retriever-error", item=item.label, tags=tags)
-    indexed = [member for member in item.members if holds(corpus, member, unit)]
+    indexed = [member for member in item.members if scene.lookup.holds(member, scene.unit)]
     if not indexed:
         return Miss(cause="not-indexed", item=item.label, tags=tags)
-    if not any(visible(member) for member in indexed):
+    if not any(scene.visible(member) for member in indexed):
         return Miss(cause="acl-filtered", item=item.label, tags=tags, rank=rank)
-    twins = _twins(row, item, indexed, unit=unit, k=k, corpus=corpus)
+    twins = _twins(scene, item, indexed)
     if twins:
         return Miss(cause="duplicate", item=item.label, tags=tags, by=twins, rank=rank)
     cause = "outranked" if rank else "below-depth"
-    return Miss(cause=cause, item=item.label, tags=tags, by=rivals, rank=rank)
+    return Miss(cause=cause, item=item.label, tags=tags, by=tuple(rivals(scene)[:MOST_RIVALS]), rank=rank)
 
 
-def _top(hits: Sequence[Hit], unit: Unit, k: int) -> list[Hit]:
+def rivals(scene: Scene) -> list[str]:
+    """What stands in the top k and is not relevant, best first."""
+    relevant = {member for item in scene.items for member in item.members}
+    return [name for name in scene.ranked[: scene.k] if name not in relevant]
+
+
+def _top_hits(scene: Scene) -> list[Hit]:
     """The hits whose unit is among the first k units."""
-    kept = set(unit_ids(hits, unit)[:k])
-    return [hit for hit in hits if (hit.doc if unit == "document" else hit.id) in kept]
+    kept = set(scene.ranked[: scene.k])
+    return [hit for hit in scene.row.results if unit_name(hit, scene.unit) in kept]
 
 
-def _twins(
-    row: QueryRow, item: Item, indexed: Collection[str], *, unit: Unit, k: int, corpus: Corpus
-) -> tuple[str, ...]:
-    """Documents (chunks) in the top k that carry one of the item's own texts under another id."""
-    texts = set().union(*(texts_of(corpus, member, unit) for member in indexed))
-    twins = [
-        hit.doc if unit == "document" else hit.id
-        for hit in _top(row.results, unit, k)
-        if hit.text_hash and int(hit.text_hash, 16) in texts
-    ]
-    return tuple(dict.fromkeys(twin for twin in twins if twin not in item.members))[:MOST_RIVALS]
+def _twins(scene: Scene, item: Item, indexed: Sequence[str]) -> tuple[str, ...]:
+    """What is in the top k by one of the item's own texts, under another id.
+
+    A document counts when the chunk that earned its rank has such a text, not when it only shares a footer.
+    """
+    texts = frozenset[str]().union(*(scene.lookup.texts(member, scene.unit) for member in indexed))
+    worth = dict(zip(scene.ranked, scene.scores, strict=True))
+    names = ((unit_name(hit, scene.unit), hit) for hit in _top_hits(scene) if hit.text_hash in texts)
+    twins = [name for name, hit in names if hit.score == worth[name] and name not in item.members]
+    return tuple(dict.fromkeys(twins))[:MOST_RIVALS]
 
 
-def _tags(row: QueryRow, item: Item, rank: int, *, found: int, unit: Unit, k: int) -> tuple[str, ...]:
+def _tags(scene: Scene, item: Item, rank: int) -> tuple[str, ...]:
     """Secondary circumstances, for people and for clustering."""
     tags = []
-    if found:
+    if any(0 < other <= scene.k for other in scene.ranks):
         tags.append("other-relevant-found")
-    if k < rank <= 2 * k:
+    if scene.k < rank <= 2 * scene.k:
         tags.append("close")
-    if unit != "document" and rank > k:
-        own = {hit.doc for hit in row.results if hit.id in item.members}
-        if own & {hit.doc for hit in _top(row.results, unit, k)}:
-            tags.append("right-document")
-    if rank > k and _tied_at_cut(row, item, unit, k):
+    if rank > scene.k and _right_document(scene, item):
+        tags.append("right-document")
+    if rank > scene.k and scene.scores[rank - 1] == scene.scores[scene.k - 1]:
         tags.append("tied-at-k")
     return tuple(tags)
 
 
-def _tied_at_cut(row: QueryRow, item: Item, unit: Unit, k: int) -> bool:
-    """True when the item's best score equals the score of the last unit inside the cut."""
-
-    def name(hit: Hit) -> str:
-        return hit.doc if unit == "document" else hit.id
-
-    best: dict[str, float] = {}
-    for hit in row.results:
-        best[name(hit)] = max(best.get(name(hit), hit.score), hit.score)
-    last = unit_ids(row.results, unit)[k - 1]
-    own = max(best[member] for member in item.members if member in best)
-    return own == best[last]
+def _right_document(scene: Scene, item: Item) -> bool:
+    """True when a chunk of the item's document is in the top k, but not the chunk that counts."""
+    own = {hit.doc for hit in scene.row.results if hit.id in item.members}
+    return scene.unit != "document" and any(hit.doc in own for hit in _top_hits(scene))

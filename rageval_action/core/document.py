@@ -10,9 +10,11 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.changes import Factor, QueryChange, Turnover
-from rageval_action.core.comparison import Comparison, LabelsUnchanged, MeasureRow, Pairing
+from rageval_action.core.changes import QueryChange
+from rageval_action.core.comparison import Comparison, LabelsUnchanged, Pairing
 from rageval_action.core.policy import plain_gate
+from rageval_action.core.rows import MeasureRow
+from rageval_action.core.setup import Factor, Turnover
 from rageval_action.core.types import Notice
 from rageval_action.core.verdict import Override, Reason, State, Verdict, Word
 
@@ -47,6 +49,7 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
         baseline: None when there is none; `reasons` then says why.
         measures: under the candidate's labels. old_label_measures: under the baseline's, empty when they agree.
         queries: every changed or missed query, worst first.
+        relabelled, retagged: queries that are judged by something else, or that are in other slices.
     """
 
     schema_name: Literal["rageval.comparison/1"] = "rageval.comparison/1"
@@ -63,6 +66,7 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
     depth: int = 0
     gates: tuple[GateResult, ...] = ()
     relabelled: tuple[str, ...] = ()
+    retagged: tuple[str, ...] = ()
     old_label_measures: tuple[MeasureRow, ...] = ()
     factors: tuple[Factor, ...] = ()
     turnover: Turnover | None = None
@@ -88,6 +92,7 @@ def document(
         reasons=verdict.reasons,
         baseline=baseline,
         pairing=comparison.pairing if comparison else Pairing(paired=0),
+        warnings=verdict.notes,
         k=k,
         gates=gates,
     )
@@ -98,9 +103,10 @@ def document(
         head,
         measures=comparison.view.rows,
         queries=comparison.queries,
-        warnings=comparison.warnings,
+        warnings=(*comparison.warnings, *verdict.notes),
         depth=comparison.depth,
-        relabelled=comparison.relabelled,
+        relabelled=comparison.golden.relabelled,
+        retagged=comparison.golden.retagged,
         old_label_measures=() if isinstance(old, LabelsUnchanged) else old.rows,
         factors=comparison.factors,
         turnover=comparison.turnover,

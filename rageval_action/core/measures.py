@@ -333,7 +333,7 @@ def _bad_cutoff(message: str, hint: str) -> ConfigError:
 
 def _unknown(text: str) -> ConfigError:
     """The error for a measure nobody knows, with the nearest known one where one is near."""
-    import difflib  # noqa: PLC0415 - only a typing error pays for it
+    import difflib  # only a typing error pays for it
 
     known = [
         name + {"required": "@k", "optional": "[@k]", "forbidden": ""}[entry.cutoff]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.core.measures import parse_measure
 from rageval_action.errors import ConfigError
@@ -16,6 +18,9 @@ Rule: TypeAlias = Literal["observed", "significant", "non-inferior"]
 FailOn: TypeAlias = Literal["fail", "inconclusive", "never"]
 
 DEFAULT_MAX_DROP = 0.02
+
+SLICE_KINDS = ("tag", "type", "lang", "source", "principal")
+"""What a slice may be made by; its name is `KIND:VALUE`."""
 
 
 class DropGate(Struct, frozen=True, kw_only=True):
@@ -54,7 +59,7 @@ class LatencyGate(Struct, frozen=True, kw_only=True):
 Gate: TypeAlias = DropGate | FloorGate | KeepGate | LatencyGate
 
 
-class Waiver(Struct, frozen=True, kw_only=True):
+class Waiver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A recorded exception: until `until` (inclusive) the gate of this measure and slice allows `max_drop`."""
 
     measure: str
@@ -63,6 +68,10 @@ class Waiver(Struct, frozen=True, kw_only=True):
     owner: str
     reason: str
     slice: str = ""
+
+    def covers(self, gate: DropGate) -> bool:
+        """True when it is about this gate's measure and slice."""
+        return (self.measure, self.slice) == (gate.measure, gate.slice)
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -97,15 +106,6 @@ class _RawGate(Struct, frozen=True, forbid_unknown_fields=True):
     floor_ms: float | None = None
 
 
-class _RawWaiver(Struct, frozen=True, forbid_unknown_fields=True):
-    measure: str
-    max_drop: float
-    until: datetime.date
-    owner: str
-    reason: str
-    slice: str = ""
-
-
 _ALLOWED: dict[str, frozenset[str]] = {
     "max_drop": frozenset({"measure", "slice", "rule", "max_drop"}),
     "min": frozenset({"measure", "slice", "min"}),
@@ -124,7 +124,8 @@ def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
     """A policy from the plain values of `rageval.yml` (`gates`, `waivers`, `fail-on`, `k`, `max-errors`).
 
     Raises:
-        ConfigError: `config.bad-gate`, `config.bad-waiver`, `config.bad-policy`, each naming the entry.
+        ConfigError: `config.bad-gate`, `config.bad-waiver`, `config.bad-policy`, or what `parse_measure` raises, each
+            naming the entry.
     """
     k = _value(raw.get("k", 5), int, "k", where)
     if k < 1:
@@ -180,49 +181,62 @@ _GATE_HINT = "Example: {measure: recall@5, max_drop: 0.02}."
 
 def _build(raw: _RawGate, kind: str) -> Gate:
     if kind == "latency":
-        ratio = raw.max_ratio
-        if ratio is None or ratio <= 0:
-            raise ValueError("a latency gate needs max_ratio above 0")
-        return LatencyGate(
-            stage=raw.latency or "total",
-            quantile=raw.quantile or "p50",
-            max_ratio=ratio,
-            floor_ms=raw.floor_ms or 0.0,
-        )
+        return _latency_gate(raw)
     if not raw.measure:
         raise ValueError("measure is missing")
     measure = str(parse_measure(raw.measure))
-    if raw.must_not_lose is not None:
+    _check_slice(raw.slice)
+    if kind == "must_not_lose":
         if not raw.tag or not raw.must_not_lose:
             raise ValueError("must_not_lose needs a tag and is true or left out")
         return KeepGate(tag=raw.tag, measure=measure)
     if raw.min is not None:
-        if not 0 <= raw.min <= 1:
-            raise ValueError(f"min is {raw.min}, outside 0 to 1")
+        _check_share("min", raw.min)
         return FloorGate(measure=measure, min=raw.min, slice=raw.slice)
-    drop = raw.max_drop if raw.max_drop is not None else 0.0
-    if not 0 <= drop <= 1:
-        raise ValueError(f"max_drop is {drop}, outside 0 to 1 (two points are 0.02)")
+    drop = raw.max_drop or 0.0
+    _check_share("max_drop", drop)
     return DropGate(measure=measure, max_drop=drop, rule=raw.rule or "observed", slice=raw.slice)
+
+
+def _latency_gate(raw: _RawGate) -> LatencyGate:
+    ratio, floor = raw.max_ratio or 0.0, raw.floor_ms or 0.0
+    if not (0 < ratio < math.inf):
+        raise ValueError("a latency gate needs max_ratio above 0")
+    if not (0 <= floor < math.inf):
+        raise ValueError(f"floor_ms is {floor}, not a time")
+    stage, quantile = raw.latency or "total", raw.quantile or "p50"
+    return LatencyGate(stage=stage, quantile=quantile, max_ratio=ratio, floor_ms=floor)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} is {value}, outside 0 to 1 (two points are 0.02)")
+
+
+def _check_slice(name: str) -> None:
+    kind, _, value = name.partition(":")
+    if name and (kind not in SLICE_KINDS or not value):
+        known = ", ".join(f"{kind}:…" for kind in SLICE_KINDS)
+        raise ValueError(f'slice is "{name}", not one of {known}')
 
 
 def _waiver(entry: object, where: str) -> Waiver:
     try:
-        raw = msgspec.convert(entry, _RawWaiver)
-        measure = str(parse_measure(raw.measure))
-    except (msgspec.ValidationError, ConfigError) as error:
+        waiver = msgspec.convert(entry, Waiver)
+        _check_waiver(waiver)
+        return replace(waiver, measure=str(parse_measure(waiver.measure)))
+    except ConfigError as error:
+        raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
+    except (msgspec.ValidationError, ValueError) as error:
         hint = "A waiver names measure, max_drop, until (a date), owner and reason."
         raise ConfigError("config.bad-waiver", f"{error}.", hint=hint, where=where) from error
-    if not raw.owner.strip() or not raw.reason.strip():
-        raise ConfigError("config.bad-waiver", "owner and reason may not be empty.", where=where)
-    return Waiver(
-        measure=measure,
-        max_drop=raw.max_drop,
-        until=raw.until,
-        owner=raw.owner,
-        reason=raw.reason,
-        slice=raw.slice,
-    )
+
+
+def _check_waiver(waiver: Waiver) -> None:
+    _check_share("max_drop", waiver.max_drop)
+    _check_slice(waiver.slice)
+    if not waiver.owner.strip() or not waiver.reason.strip():
+        raise ValueError("owner and reason may not be empty")
 
 
 def plain(policy: Policy) -> dict[str, object]:

@@ -24,16 +24,21 @@ def unit_ids(hits: Sequence[Hit], unit: Unit) -> list[str]:
     For `chunk` and `evidence` these are chunk ids, for `document` document ids: a document's score is that
     of its best chunk, and ties between documents go by document id, whatever the order of their chunks.
     """
-    ids = [hit.doc if unit == "document" else hit.id for hit in hits]
-    ranked = order(ids, [hit.score for hit in hits])
-    return list(dict.fromkeys(ids[at] for at in ranked))
+    return [name for _, name in _ranked(hits, unit)]
 
 
 def unit_scores(hits: Sequence[Hit], unit: Unit) -> tuple[list[str], list[float]]:
     """`unit_ids` with their scores: parallel lists, best first."""
+    ranked = _ranked(hits, unit)
+    return [name for _, name in ranked], [score for score, _ in ranked]
+
+
+def _ranked(hits: Sequence[Hit], unit: Unit) -> list[tuple[float, str]]:
+    """Best score and id of every unit, by the rule. Hits nearly always come in order, so the sort is one pass."""
     best: dict[str, float] = {}
     for hit in hits:
         name = hit.doc if unit == "document" else hit.id
-        best[name] = max(best.get(name, hit.score), hit.score)
-    ids = unit_ids(hits, unit)
-    return ids, [best[name] for name in ids]
+        score = hit.score
+        if name not in best or score > best[name]:
+            best[name] = score
+    return sorted(((score, name) for name, score in best.items()), reverse=True)

@@ -8,22 +8,20 @@ text. Two evaluations of the same inputs give the same bytes but for `EXEMPT_FIE
 from __future__ import annotations
 
 import datetime
-import io
-import zipfile
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
-import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.types import Chunk, Hit, Judgments, Notice, Unit
+from rageval_action.core.corpus import Corpus, decode_corpus, encode_corpus
+from rageval_action.core.types import Hit, Judgments, Notice, Unit
 from rageval_action.errors import RecordError
 
 RECORD, RANKINGS, CORPUS = "record.json", "rankings.jsonl", "corpus.npz"
 MEMBERS = (RECORD, RANKINGS, CORPUS)
+
+SCHEMA: Final = "rageval.record/1"
 
 EXEMPT_FIELDS = ("run_id", "created_at", "latency_ms", "hardware", "versions", "git", "region")
 """Fields of `record.json` and `rankings.jsonl` that may differ between two runs over the same inputs."""
@@ -32,13 +30,13 @@ QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
 
-MAX_CORPUS_BYTES = 2 << 30
-"""Most bytes the three hash columns may unpack to (89 million chunks)."""
-
 T = TypeVar("T")
 
 Instant: TypeAlias = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 """A point in time; one without a zone is refused when a record is read."""
+
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class GitInfo(Struct, frozen=True, kw_only=True):
@@ -62,10 +60,10 @@ class GoldenInfo(Struct, frozen=True, kw_only=True):
     sha256: str
     format: str
     unit: Unit
-    queries: int
-    answerable: int
-    unanswerable: int
-    unreviewed: int = 0
+    queries: Positive
+    answerable: Count
+    unanswerable: Count
+    unreviewed: Count = 0
     sources: dict[str, int] = {}
 
 
@@ -82,9 +80,9 @@ class SnapshotInfo(Struct, frozen=True, kw_only=True):
     document_prefix: str = ""
     chunker: str = ""
     metric: str = ""
-    dimension: int = 0
-    chunks: int
-    documents: int
+    dimension: Count = 0
+    chunks: Count
+    documents: Count
 
 
 class RetrieverInfo(Struct, frozen=True, kw_only=True):
@@ -92,7 +90,7 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
 
     name: str
     parameters: dict[str, str | int | float | bool] = {}
-    depth: int
+    depth: Positive
     reranker: str = ""
 
 
@@ -142,7 +140,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
         policy: the policy as used, as plain values.
     """
 
-    schema_name: Literal["rageval.record/1"] = "rageval.record/1"
+    schema_name: Literal["rageval.record/1"] = SCHEMA
     run_id: str
     created_at: Instant
     git: GitInfo = GitInfo()
@@ -150,16 +148,16 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     snapshot: SnapshotInfo
     retriever: RetrieverInfo
     acl_mode: Literal["enforce", "audit"]
-    k: int
+    k: Positive
     measures: dict[str, Mean]
     unit_measures: dict[str, dict[str, Mean]] = {}
     slices: dict[str, SliceInfo] = {}
     latency_ms: dict[str, Quantiles] = {}
-    warm_up: int = 0
+    warm_up: Count = 0
     cost: dict[str, float] = {}
     no_answer: NoAnswer
-    acl_violations: int = 0
-    errors: int = 0
+    acl_violations: Count = 0
+    errors: Count = 0
     policy: dict[str, object] = {}
     warnings: tuple[Notice, ...] = ()
     versions: dict[str, str] = {}
@@ -215,17 +213,6 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     results: tuple[Hit, ...] = ()
 
 
-class Corpus(Struct, frozen=True, kw_only=True):
-    """64-bit hashes of the corpus, one entry a chunk, sorted, so that storage order does not show.
-
-    Each array has shape (chunks,) and dtype uint64; entry i of the three belongs to one chunk.
-    """
-
-    ids: NDArray[np.uint64]
-    docs: NDArray[np.uint64]
-    texts: NDArray[np.uint64]
-
-
 class RunRecord(Struct, frozen=True, kw_only=True):
     """A whole record in memory."""
 
@@ -234,35 +221,12 @@ class RunRecord(Struct, frozen=True, kw_only=True):
     corpus: Corpus
 
 
-def hash64(text: str) -> int:
-    """The 64-bit hash that `corpus.npz` holds: the same bits as `text_hash`."""
-    return int(text_hash(text), 16)
-
-
-def corpus_of(chunks: Iterable[Chunk]) -> Corpus:
-    """Hash every chunk; rows are sorted by (id, document, text) hash."""
-    known: dict[str, int] = {}
-
-    def once(text: str) -> int:
-        if text not in known:
-            known[text] = hash64(text)
-        return known[text]
-
-    rows = np.array(
-        [(hash64(chunk.id), once(chunk.doc), hash64(chunk.text)) for chunk in chunks], dtype=np.uint64
-    ).reshape(-1, 3)
-    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
-    return Corpus(ids=rows[:, 0].copy(), docs=rows[:, 1].copy(), texts=rows[:, 2].copy())
-
-
 def encode(run: RunRecord) -> dict[str, bytes]:
     """The members of a record by name."""
     encoder = msgspec.json.Encoder(order="deterministic")
     lines = b"".join(encoder.encode(row) + b"\n" for row in run.queries)
-    columns = io.BytesIO()
-    np.savez(columns, ids=run.corpus.ids, docs=run.corpus.docs, texts=run.corpus.texts)
     summary = msgspec.json.format(encoder.encode(run.record), indent=2) + b"\n"
-    return {RECORD: summary, RANKINGS: lines, CORPUS: columns.getvalue()}
+    return {RECORD: summary, RANKINGS: lines, CORPUS: encode_corpus(run.corpus)}
 
 
 def decode(members: Mapping[str, bytes], *, where: str) -> RunRecord:
@@ -270,51 +234,54 @@ def decode(members: Mapping[str, bytes], *, where: str) -> RunRecord:
 
     Raises:
         RecordError: `record.missing-member`, `record.bad-json`, `record.newer-schema`, `record.bad-corpus`,
-            `record.duplicate-query`, `record.too-large`; nothing in a record is ever executed or unpickled.
+            `record.duplicate-query`, `record.row-count`, `record.too-large`; nothing in a record is ever executed or
+            unpickled.
     """
     for name in MEMBERS:
         if name not in members:
-            raise RecordError("record.missing-member", f"{name} is not there.", where=where)
+            hint = f"A record is {', '.join(MEMBERS)}, side by side."
+            raise RecordError("record.missing-member", f"{name} is not there.", hint=hint, where=where)
     record = _decode_summary(members[RECORD], where)
     queries = _decode_rows(members[RANKINGS], where)
-    corpus = _decode_corpus(members[CORPUS], where)
+    if len(queries) != record.golden.queries:
+        text = f"{len(queries)} rows, but {RECORD} counts {record.golden.queries} queries."
+        raise RecordError("record.row-count", text, where=f"{where}/{RANKINGS}")
+    corpus = decode_corpus(members[CORPUS], where=f"{where}/{CORPUS}")
     return RunRecord(record=record, queries=queries, corpus=corpus)
 
 
-def _json(data: bytes, kind: type[T], place: str) -> T:
-    try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError("record.bad-json", f"not a valid {kind.__name__}: {error}.", where=place) from error
+class _Head(Struct):
+    """What tells whether the rest can be read."""
+
+    schema: str = ""
 
 
 def _decode_summary(data: bytes, where: str) -> Record:
     place = f"{where}/{RECORD}"
-
-    class Head(Struct):
-        schema: str = ""
-
-    schema = _json(data, Head, place).schema
-    if schema != "rageval.record/1":
+    schema = _json(data, _Head, "record", place).schema
+    if schema != SCHEMA:
         raise RecordError(
             "record.newer-schema",
-            f'schema "{schema}" is not one this version reads (rageval.record/1).',
+            f'schema "{schema}" is not one this version reads ({SCHEMA}).',
             hint="Use the version of rageval that wrote it, or record the baseline again.",
             where=place,
         )
-    return _json(data, Record, place)
+    return _json(data, Record, "record", place)
+
+
+def _json(data: bytes, kind: type[T], name: str, place: str) -> T:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError("record.bad-json", f"not a valid {name}: {error}.", where=place) from error
 
 
 def _decode_rows(data: bytes, where: str) -> tuple[QueryRow, ...]:
-    decoder = msgspec.json.Decoder(QueryRow)
     rows: list[QueryRow] = []
     seen: set[str] = set()
     for number, line in enumerate(data.splitlines(), start=1):
         place = f"{where}/{RANKINGS}:{number}"
-        try:
-            row = decoder.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise RecordError("record.bad-json", f"not a valid row: {error}.", where=place) from error
+        row = _json(line, QueryRow, "row", place)
         if row.query_id in seen:
             raise RecordError("record.duplicate-query", f'query "{row.query_id}" occurs twice.', where=place)
         if len(row.results) > MAX_RESULTS:
@@ -322,22 +289,3 @@ def _decode_rows(data: bytes, where: str) -> tuple[QueryRow, ...]:
         seen.add(row.query_id)
         rows.append(row)
     return tuple(rows)
-
-
-def _decode_corpus(data: bytes, where: str) -> Corpus:
-    place = f"{where}/{CORPUS}"
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-        if unpacked > MAX_CORPUS_BYTES:
-            raise RecordError("record.too-large", f"unpacks to {unpacked} bytes.", where=place)
-        with np.load(io.BytesIO(data), allow_pickle=False) as columns:
-            ids, docs, texts = (columns[name] for name in ("ids", "docs", "texts"))
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise RecordError("record.bad-corpus", f"not readable: {error}.", where=place) from error
-    shapes = {column.shape for column in (ids, docs, texts)}
-    if any(column.dtype != np.uint64 for column in (ids, docs, texts)) or len(shapes) != 1 or ids.ndim != 1:
-        raise RecordError(
-            "record.bad-corpus", "the columns are not three equally long uint64 rows.", where=place
-        )
-    return Corpus(ids=ids, docs=docs, texts=texts)

@@ -11,18 +11,18 @@ SMALLEST = 20
 
 
 def names(row: QueryRow) -> tuple[str, ...]:
-    """The slices a query belongs to: `tag:…`, `type:…`, `lang:…`, `source:…`, `principal:…`."""
+    """The slices a query belongs to, each once: `tag:…`, `type:…`, `lang:…`, `source:…`, `principal:…`."""
     single = {"type": row.type, "lang": row.lang, "source": row.source, "principal": row.principal}
     return (
-        *(f"tag:{tag}" for tag in row.tags),
-        *(f"{key}:{value}" for key, value in single.items() if value),
+        *(f"tag:{tag}" for tag in dict.fromkeys(row.tags)),
+        *(f"{kind}:{value}" for kind, value in single.items() if value),
     )
 
 
 def split(rows: Sequence[QueryRow]) -> dict[str, list[int]]:
-    """Slice name -> positions in `rows`, by name; a slice that holds every row says nothing and is left out."""
+    """Slice name -> positions in `rows`, by name."""
     found: dict[str, list[int]] = {}
     for position, row in enumerate(rows):
-        for name in dict.fromkeys(names(row)):
+        for name in names(row):
             found.setdefault(name, []).append(position)
-    return {name: found[name] for name in sorted(found) if len(found[name]) < len(rows)}
+    return {name: found[name] for name in sorted(found)}

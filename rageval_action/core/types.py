@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 Unit: TypeAlias = Literal["document", "chunk", "evidence"]
@@ -11,6 +12,9 @@ Unit: TypeAlias = Literal["document", "chunk", "evidence"]
 
 UnitChoice: TypeAlias = Literal["auto", "document", "chunk", "evidence"]
 """What a user may ask for; `auto` is resolved by looking where the judged ids are found."""
+
+Grade: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+"""How relevant, as large as trec_eval's 32 bits hold: 0 = judged not relevant, negative = not judged."""
 
 Source: TypeAlias = Literal["human", "synthetic", "log"]
 Review: TypeAlias = Literal["accepted", "rejected", "pending"]
@@ -170,7 +174,7 @@ class Run(Struct, frozen=True, kw_only=True):
 class Grades(Struct, frozen=True, tag="grades"):
     """Graded judgments as used: id -> grade."""
 
-    grades: dict[str, int]
+    grades: dict[str, Grade]
 
 
 class Groups(Struct, frozen=True, tag="any_of"):

@@ -37,7 +37,7 @@ class CanonicalRow(Row, kw_only=True, gc=False, rename={"text": "query"}):
     source: Source = "human"
     review: Review = "accepted"
     group: str = ""
-    provenance: msgspec.Raw = msgspec.Raw()
+    provenance: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _Strict(CanonicalRow, kw_only=True, gc=False, forbid_unknown_fields=True):

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rageval_action.core.changes import QueryChange
-from rageval_action.core.comparison import MeasureRow
 from rageval_action.core.diagnosis import CAUSES
 from rageval_action.core.document import BaselineInfo, ComparisonDocument
 from rageval_action.core.record import Record
+from rageval_action.core.rows import MeasureRow
 from rageval_action.core.slices import SMALLEST
 from rageval_action.core.verdict import Word
 from rageval_action.reports import numbers

@@ -171,8 +171,10 @@ def _by_every_row(
     """Nominees of some queries, from the scores of every row."""
     scores, dtype = all_scores(corpus.vectors, queries[part])
     bounds = error_bounds(corpus.vectors, queries[part], dtype)
-    for number, view in enumerate(views.of_query[part]):
-        scores[number, ~views.masks[view]] = -np.inf
+    for view in np.unique(views.of_query[part]).tolist():
+        if not views.masks[view].all():
+            lines = np.flatnonzero(views.of_query[part] == view)
+            scores[lines[:, None], np.flatnonzero(~views.masks[view])] = -np.inf
     k = min(corpus.vectors.rows, CHUNKS_PER_DEPTH * depth)
     top = _best(scores, k)
     best = np.take_along_axis(scores, top, axis=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,7 @@ _NEARLY_UNIT = 1e-4
 """Norms this near to 1 need no division before a cosine is searched for; the error bound allows for the rest."""
 
 _LARGE_NORM = 1e12
-"""Above it, squares and products are kept out of single precision."""
+"""Above it, and below its inverse, squares and products are kept out of single precision."""
 
 Top = tuple["NDArray[np.floating]", "NDArray[np.int64]"]
 """Scores and rows of the best rows of each query, best first, both of shape (queries, k)."""
@@ -41,6 +42,7 @@ class Vectors(Struct, frozen=True, kw_only=True):
         shards: matrices of shape (rows, dimension), memory-mapped; never copied as a whole.
         starts: row of the first vector of each shard, and the number of rows at the end.
         smallest, largest: norms of the vectors that are not zero.
+        inverse_norms: 1 / norm of each row (0 for a zero vector) where a cosine needs them, else empty.
     """
 
     shards: tuple[FloatMatrix, ...]
@@ -48,6 +50,7 @@ class Vectors(Struct, frozen=True, kw_only=True):
     metric: Metric
     smallest: float
     largest: float
+    inverse_norms: NDArray[np.float64]
 
     @property
     def rows(self) -> int:
@@ -64,27 +67,35 @@ class Vectors(Struct, frozen=True, kw_only=True):
         """How far the norms are from 1."""
         return max(abs(self.largest - 1), abs(self.smallest - 1))
 
+    @property
+    def is_divided(self) -> bool:
+        """True when a cosine must divide by the norms of the rows, which are not near enough to 1."""
+        return len(self.inverse_norms) > 0
+
 
 def from_snapshot(snapshot: Snapshot) -> Vectors:
     """The vectors of `snapshot`; their norms are measured here when its loader did not."""
     starts = [0]
     for shard in snapshot.shards:
         starts.append(starts[-1] + len(shard))
-    smallest, largest = snapshot.norms if snapshot.norms[1] else _norms(snapshot.shards)
-    return Vectors(
+    smallest, largest = snapshot.norms
+    norms = np.empty(0)
+    off_unit = max(abs(largest - 1), abs(smallest - 1))
+    if not largest or (snapshot.manifest.metric == "cosine" and off_unit > _NEARLY_UNIT):
+        norms = np.concatenate([_row_norms(block) for _, block in _blocks(snapshot.shards)])
+        found = norms[norms > 0]
+        smallest, largest = (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)
+    made = Vectors(
         shards=snapshot.shards,
         starts=tuple(starts),
         metric=snapshot.manifest.metric,
         smallest=smallest,
         largest=largest,
+        inverse_norms=np.empty(0),
     )
-
-
-def _norms(shards: Sequence[FloatMatrix]) -> tuple[float, float]:
-    found = [_row_norms(block) for _, block in _blocks(shards)]
-    norms = np.concatenate(found)
-    norms = norms[norms > 0]
-    return (float(norms.min()), float(norms.max())) if len(norms) else (0.0, 0.0)
+    if made.metric == "cosine" and made.off_unit > _NEARLY_UNIT:
+        made = replace(made, inverse_norms=np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0))
+    return made
 
 
 def _blocks(shards: Sequence[FloatMatrix]) -> Iterator[tuple[int, FloatMatrix]]:
@@ -119,7 +130,7 @@ def error_bounds(
     elif vectors.metric == "l2":
         bounds = 4 * relative * (lengths + vectors.largest) ** 2
     else:
-        off = vectors.off_unit if vectors.off_unit <= _NEARLY_UNIT else 0.0
+        off = 0.0 if vectors.is_divided else vectors.off_unit
         bounds = np.full(len(queries), 4 * relative + off)
     return bounds
 
@@ -192,14 +203,16 @@ def top_rows(vectors: Vectors, queries: NDArray[np.float32], k: int) -> Top:
 
 def _searchable(vectors: Vectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """First row and matrix of what is handed to FAISS at a time."""
-    divide = vectors.metric == "cosine" and vectors.off_unit > _NEARLY_UNIT
-    if not divide and vectors.shards[0].dtype == np.float32:
+    if not vectors.is_divided and vectors.shards[0].dtype == np.float32:
         for first, shard in zip(vectors.starts, vectors.shards, strict=False):
             if len(shard):
                 yield first, cast("NDArray[np.float32]", shard)
         return
     for first, block in _blocks(vectors.shards):
-        yield first, _unit(block) if divide else block.astype(np.float32)
+        scale = (
+            vectors.inverse_norms[first : first + len(block), None] if vectors.is_divided else np.float32(1)
+        )
+        yield first, (block * scale).astype(np.float32)
 
 
 def _unit(block: NDArray[np.floating]) -> NDArray[np.float32]:
@@ -223,15 +236,17 @@ def all_scores(
 
     Double precision where cancellation (L2) or size would eat the digits of single precision.
     """
-    careful = vectors.metric == "l2" or not vectors.largest < _LARGE_NORM
+    sound = 1 / _LARGE_NORM < vectors.smallest <= vectors.largest < _LARGE_NORM
+    careful = vectors.metric == "l2" or not sound
     dtype: type[np.floating] = np.float64 if careful else np.float32
     asked = (_unit(queries) if vectors.metric == "cosine" else queries).astype(dtype)
     scores = np.empty((len(queries), vectors.rows), dtype=dtype)
-    divide = vectors.metric == "cosine" and vectors.off_unit > _NEARLY_UNIT
     for first, block in _blocks(vectors.shards):
-        wide = (_unit(block) if divide else block).astype(dtype, copy=False)
+        wide = block.astype(dtype, copy=False)
         here = scores[:, first : first + len(block)]
         np.matmul(asked, wide.T, out=here)
+        if vectors.is_divided:
+            here *= vectors.inverse_norms[first : first + len(block)]
         if vectors.metric == "l2":
             here *= 2
             here -= np.einsum("ij,ij->i", wide, wide)

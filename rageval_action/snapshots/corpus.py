@@ -96,7 +96,7 @@ class _Reader:
                 raise ValueError(
                     f"`{field}` is not a field; access goes into `acl`, or everyone may see the chunk."
                 )
-        self._moved.update(extra)
+        self._moved.update(list(extra))
         acl = row.acl
         return Chunk(
             id=name,

@@ -14,7 +14,7 @@ from rageval_action.snapshots.arrays import LFS_MARK, Measured, measure, open_ma
 from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
 from rageval_action.snapshots.queries import read_queries
 from rageval_action.snapshots.remote import fetch
-from rageval_action.snapshots.rows import parse_chunks, text_notices
+from rageval_action.snapshots.rows import is_blank, parse_chunks, text_notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -196,12 +196,13 @@ def _check_rows(
         name = chunks[row].id if row < len(chunks) else "?"
         text = f'the vector of chunk "{name}" holds NaN or infinity. Embed it again.'
         problems.add("snapshot.not-finite", _place(row, shards), text)
-    if too_many_zeros(len(measured.zero_rows), len(chunks)):
+    failed = failed_rows(measured.zero_rows, chunks)
+    if failed:
         text = (
-            f"{len(measured.zero_rows):,} of {len(chunks):,} vectors are zero, from this row on: the embedding failed. "
-            "Embed them again."
+            f"{len(failed):,} of {len(chunks):,} vectors are zero although their chunks have text, from this row on: "
+            "the embedding failed. Embed them again."
         )
-        problems.add("snapshot.zero-vector", _place(measured.zero_rows[0], shards), text)
+        problems.add("snapshot.zero-vector", _place(failed[0], shards), text)
 
 
 def _place(row: int, shards: Mapping[str, FloatMatrix]) -> str:
@@ -213,9 +214,10 @@ def _place(row: int, shards: Mapping[str, FloatMatrix]) -> str:
     return f"row {row}"
 
 
-def too_many_zeros(count: int, rows: int) -> bool:
-    """True when zero vectors are more than the odd chunk without text: over 1 % of the rows and over 2."""
-    return count > _MOST_ZERO_ROWS and count > _MOST_ZERO_SHARE * rows
+def failed_rows(zero_rows: Sequence[int], chunks: Sequence[Chunk]) -> list[int]:
+    """Rows that are zero though their chunk has text, when they are more than an accident: over 1 % and over 2."""
+    rows = [row for row in zero_rows if row < len(chunks) and not is_blank(chunks[row].text)]
+    return rows if len(rows) > max(_MOST_ZERO_ROWS, _MOST_ZERO_SHARE * len(chunks)) else []
 
 
 def _queries(

@@ -122,10 +122,15 @@ def in_nfc(row: Chunk) -> Chunk:
     return msgspec.structs.replace(row, id=name, doc=doc)
 
 
+def is_blank(text: str) -> bool:
+    """True for a text of blanks or nothing: there is nothing in it to be found."""
+    return not text or text.isspace()
+
+
 def text_notices(chunks: Sequence[Chunk], where: str) -> tuple[Notice, ...]:
     """Identical texts (which make ties and hide a document behind its twin) and empty ones."""
     found: list[Notice] = []
-    empty = [chunk.id for chunk in chunks if not chunk.text or chunk.text.isspace()]
+    empty = [chunk.id for chunk in chunks if is_blank(chunk.text)]
     if empty:
         text = f"{len(empty)} chunks have no text: {shown(empty)}."
         found.append(Notice(code="snapshot.empty-text", text=text, where=where))
@@ -138,7 +143,7 @@ def _identical(chunks: Sequence[Chunk], where: str) -> list[Notice]:
     groups: dict[str, list[str]] = defaultdict(list)
     for chunk in chunks:
         groups[chunk.text].append(chunk.id)
-    twins = [ids for text, ids in groups.items() if len(ids) > 1 and text and not text.isspace()]
+    twins = [ids for text, ids in groups.items() if len(ids) > 1 and not is_blank(text)]
     if not twins:
         return []
     count = sum(map(len, twins))

@@ -15,12 +15,12 @@ from msgspec import Struct
 
 from rageval_action.core.snapshot import FileEntry, Manifest
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import BLOCK_BYTES, Measured, measure, open_matrix
+from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, Measured, measure, open_matrix
 from rageval_action.snapshots.fingerprint import fingerprint
 from rageval_action.snapshots.manifest import CHUNKS, MANIFEST, QUERIES, sha256_of
 from rageval_action.snapshots.problems import Problems
 from rageval_action.snapshots.queries import write_queries
-from rageval_action.snapshots.read import is_unit, too_many_zeros
+from rageval_action.snapshots.read import failed_rows, is_unit
 from rageval_action.snapshots.rows import name_repeats
 
 if TYPE_CHECKING:
@@ -223,8 +223,10 @@ def _write_vectors(
     shards: _Shards | None = None
     for block in _blocks(contents.vectors):
         if shards is None:
-            width = block.shape[1] if block.ndim == 2 else 0
-            shards = _Shards(folder, rows, width, dtype, shard_rows)
+            if block.ndim != 2 or not 1 <= block.shape[1] <= MAX_DIMENSION:
+                message = f"vectors have shape {block.shape}; they are rows by dimension (1 to {MAX_DIMENSION:,})."
+                raise SnapshotError("snapshot.dimension-mismatch", message)
+            shards = _Shards(folder, rows, block.shape[1], dtype, shard_rows)
         shards.add(block)
     if shards is None:
         return ()
@@ -251,11 +253,11 @@ def _check_vectors(measured: Measured, chunks: Sequence[Chunk]) -> None:
     for row in measured.bad_rows:
         text = f'the vector of chunk "{chunks[row].id}" holds NaN or infinity.'
         problems.add("snapshot.not-finite", f"vectors row {row}", text)
-    if too_many_zeros(len(measured.zero_rows), len(chunks)):
-        row = measured.zero_rows[0]
+    failed = failed_rows(measured.zero_rows, chunks)
+    if failed:
         text = (
-            f"{len(measured.zero_rows):,} of {len(chunks):,} vectors are zero; the first belongs to chunk "
-            f'"{chunks[row].id}". The embedding failed: look at the texts and at the model.'
+            f"{len(failed):,} of {len(chunks):,} vectors are zero although their chunks have text; the first belongs "
+            f'to "{chunks[failed[0]].id}". The embedding failed: look at the model.'
         )
-        problems.add("snapshot.zero-vector", f"vectors row {row}", text)
+        problems.add("snapshot.zero-vector", f"vectors row {failed[0]}", text)
     problems.raise_if_any()

@@ -138,12 +138,13 @@ class TestEvaluate:
 
     def test_rageval_yml_is_found_and_its_gates_judge(self, project: Path) -> None:
         (project / "rageval.yml").write_text(
-            "golden: golden.jsonl\nsnapshot: index\nk: 3\ngates:\n  - {measure: recall@3, min: 1.0}\n"
+            "golden: golden.jsonl\nsnapshot: index\nk: 3\ngates:\n  - {measure: precision@3, min: 0.9}\n"
         )
         done = rageval("evaluate", "--out", "run", cwd=project)
         assert done.returncode == 1
         assert "recall@3" in done.stdout
-        assert "below the 1 needed" in done.stdout
+        assert "precision@3 is" in done.stdout
+        assert "below the 0.9 needed" in done.stdout
 
 
 class TestCompare:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import re
 from collections import Counter
@@ -13,7 +14,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from rageval_action import pipeline
+from rageval_action.cli.common import configure, world
+from rageval_action.config import Config
+from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.hashing import query_key
+from rageval_action.core.record import Record, RunRecord
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.snapshots.read import read_snapshot
 from tools.build_examples import BASELINE, CANDIDATE, FRONT_MATTER, Plan, chunks_of, read_documents, split
@@ -63,6 +69,30 @@ def test_two_documents_share_their_whole_text_and_some_restrict_their_readers(
     repeated = [text for text, times in Counter(documents.values()).items() if times > 1]
     assert repeated == [documents["notice-examples"]]
     assert sum(FRONT_MATTER.match(text) is not None for text in documents.values()) >= 6
+
+
+def test_error_codes_that_are_documented_exist(documents: dict[str, str]) -> None:
+    source = "".join(path.read_text("utf-8") for path in (EXAMPLES.parent / "rageval_action").rglob("*.py"))
+    codes = re.findall(r"^\| `([a-z]+\.[a-z-]+)`", documents["error-codes"], re.MULTILINE)
+
+    assert len(codes) >= 10
+    assert [code for code in codes if f'"{code}"' not in source] == []
+
+
+def test_readme_counts_what_is_there(documents: dict[str, str], rows: list[dict[str, Any]]) -> None:
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    chunks = [len(chunks_of(plan, documents)) for plan in (BASELINE, CANDIDATE)]
+    restricted = sum(FRONT_MATTER.match(text) is not None for text in documents.values())
+    exact = sum("exact-term" in row["tags"] and row["answerable"] for row in rows)
+
+    assert f"{len(documents)} short documents" in readme
+    assert f"{len(rows)} questions labelled by hand" in readme
+    assert "falls from {} to {}".format(*chunks) in readme
+    assert restricted == 8
+    assert "Eight documents begin" in readme
+    assert f"`tag:exact-term` ({exact} questions)" in readme
+    assert sum(not row["answerable"] for row in rows) == 12
+    assert "Twelve questions have no answer" in readme
 
 
 # golden set
@@ -214,53 +244,53 @@ def test_candidate_differs_as_its_plan_says() -> None:
 
 
 @pytest.fixture(scope="module")
-def told() -> dict[str, Any]:
-    from rageval_action import pipeline
-    from rageval_action.cli.common import configure, world
-    from rageval_action.core.document import encode_document
-
-    config = str(EXAMPLES / "rageval.yml")
-    settings = {
-        name: configure({"snapshot": str(EXAMPLES / name)}, config) for name in ("baseline", "candidate")
-    }
-    runs = {name: pipeline.evaluate(setting, world(EXAMPLES)) for name, setting in settings.items()}
-    document = pipeline.conclude(
-        runs["candidate"],
-        pipeline.Baseline(record=runs["baseline"], rung="snapshot"),
-        settings["candidate"].policy,
-        today=datetime.date(2026, 12, 1),
-    )
-    comparison: dict[str, Any] = json.loads(encode_document(document))
-    return {"comparison": comparison, "record": runs["candidate"].record}
+def candidate() -> Record:
+    return evaluated("candidate").record
 
 
-def test_demo_shows_a_regression_that_the_gate_stops(told: dict[str, Any]) -> None:
-    comparison = told["comparison"]
-    headline = next(
-        row for row in comparison["measures"] if row["measure"] == "recall@5" and not row["slice"]
-    )
-
-    assert comparison["verdict"] == "fail"
-    assert comparison["exit_code"] == 1
-    assert headline["delta"] < -0.02
-    assert headline["reading"] == "worse"
-    assert headline["ci"][1] < 0
+@pytest.fixture(scope="module")
+def told() -> ComparisonDocument:
+    baseline = pipeline.Baseline(record=evaluated("baseline"), rung="snapshot")
+    policy = settings("candidate").policy
+    return pipeline.conclude(evaluated("candidate"), baseline, policy, today=datetime.date(2026, 12, 1))
 
 
-def test_demo_shows_many_causes_and_gains_too(told: dict[str, Any]) -> None:
-    changes = told["comparison"]["queries"]
-    causes = Counter(change["cause"] for change in changes if change["change"] == "lost")
-
-    assert {"not-indexed", "re-identified", "duplicate", "outranked", "acl-filtered"} <= causes.keys()
-    assert sum(change["change"] == "gained" for change in changes) >= 2
+@functools.cache
+def evaluated(name: str) -> RunRecord:
+    return pipeline.evaluate(settings(name), world(EXAMPLES))
 
 
-def test_demo_shows_a_slice_that_cannot_be_decided(told: dict[str, Any]) -> None:
-    undecided = [r for r in told["comparison"]["reasons"] if "inconclusive" in r["code"]]
-    assert any(reason["gate"].get("slice") for reason in undecided)
+def settings(name: str) -> Config:
+    return configure({"snapshot": str(EXAMPLES / name)}, str(EXAMPLES / "rageval.yml"))
 
 
-def test_demo_measures_questions_without_an_answer(told: dict[str, Any]) -> None:
-    track = told["record"].no_answer
-    assert track.n >= 6
-    assert 0 < track.false_retrieval_rate < 1
+def test_demo_shows_a_regression_that_the_gate_stops(told: ComparisonDocument) -> None:
+    headline = next(row for row in told.measures if row.measure == "recall@5" and row.slice is None)
+
+    assert (told.verdict, told.exit_code) == ("fail", 1)
+    assert told.gates[0].state == "fail"
+    assert headline.delta < -0.02
+    assert headline.reading == "worse"
+    assert headline.better >= 3
+
+
+def test_demo_shows_five_causes_and_gains_too(told: ComparisonDocument) -> None:
+    lost = {change.cause for change in told.queries if change.change == "lost"}
+
+    assert lost == {"not-indexed", "re-identified", "duplicate", "outranked", "acl-filtered"}
+    assert sum(change.change == "gained" for change in told.queries) >= 2
+    assert told.turnover is not None
+    assert told.turnover.rechunked
+
+
+def test_demo_shows_a_slice_that_cannot_be_decided(told: ComparisonDocument) -> None:
+    undecided = [result.gate for result in told.gates if result.state == "inconclusive"]
+
+    assert any(gate.get("slice") for gate in undecided)
+    assert any(result.state == "pass" for result in told.gates)
+
+
+def test_demo_measures_questions_without_an_answer(candidate: Record) -> None:
+    assert candidate.no_answer.n >= 6
+    assert 0 < candidate.no_answer.false_retrieval_rate < 1
+    assert candidate.acl_violations == 0

@@ -1,91 +1,109 @@
-"""Small corpora for the retrievers' tests, and the shared ones with their reference values."""
+"""Corpora of random vectors, and the ranking that brute force gives them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.core.snapshot import Manifest, Metric, Snapshot
-from rageval_action.core.types import Chunk, ChunkAcl, Query
-from rageval_action.retrievers.interface import Access, OptionValue, RetrieverContext
-from tests.shared_data import shared
+from rageval_action.core.types import Chunk, ChunkAcl, Query, Ranking, Run
+from rageval_action.retrievers.dense import DenseRetriever
+from rageval_action.retrievers.interface import Access, RetrieverContext
 
 
 def snapshot(
-    chunks: Sequence[Chunk],
-    vectors: NDArray[np.float32] | None = None,
-    metric: Metric = "cosine",
+    vectors: NDArray[np.floating],
+    ids: Sequence[str],
+    docs: Sequence[str],
     *,
-    model: str = "",
+    metric: Metric = "ip",
+    shards: int = 1,
+    acls: Sequence[ChunkAcl | None] | None = None,
 ) -> Snapshot:
-    """A snapshot in memory."""
-    shards = () if vectors is None else (vectors,)
-    dimension = 0 if vectors is None else vectors.shape[1]
+    """A loaded snapshot of these rows."""
+    chunks = tuple(
+        Chunk(id=name, doc=doc, text=f"text of {name}", acl=acls[row] if acls else None)
+        for row, (name, doc) in enumerate(zip(ids, docs, strict=True))
+    )
     return Snapshot(
-        path="snapshot",
+        path="made",
         manifest=Manifest(
             chunks=len(chunks),
-            documents=len({chunk.doc for chunk in chunks}),
-            dimension=dimension,
-            dtype="float32" if dimension else "",
+            documents=len(set(docs)),
+            dimension=vectors.shape[1],
+            dtype=vectors.dtype.name,
             metric=metric,
-            normalised=bool(dimension),
-            model=model,
+            normalised=False,
         ),
-        chunks=tuple(chunks),
-        shards=shards,
+        chunks=chunks,
+        shards=tuple(np.array_split(vectors, shards)),
+        empty_rows=tuple(np.flatnonzero(~vectors.any(axis=1)).tolist()),
     )
 
 
-def no_encode(texts: Sequence[str]) -> NDArray[np.float32]:
-    """Stands where no vectors are needed."""
-    raise AssertionError(f"asked to encode {list(texts)}")
+def queries(count: int) -> list[Query]:
+    """Queries whose text is their number, so that an encoder can look them up."""
+    return [Query(id=f"q{number}", text=str(number)) for number in range(count)]
 
 
-def context(
-    made: Snapshot, *, access: Access = "enforce", encode: object = no_encode, **options: OptionValue
-) -> RetrieverContext:
-    """A context; option names are given with `__` for a dot."""
-    named = {name.replace("__", "."): value for name, value in options.items()}
-    return RetrieverContext(snapshot=made, encode=encode, options=named, access=access)  # type: ignore[arg-type]
+def retrieve(
+    made: Snapshot,
+    vectors: NDArray[np.float32],
+    depth: int,
+    *,
+    asked: Sequence[Query] | None = None,
+    access: Access = "enforce",
+    threads: int = 0,
+    **options: int,
+) -> Run:
+    """What the dense retriever answers; query `n` has vector `n`."""
+    context = RetrieverContext(
+        snapshot=made,
+        encode=lambda texts: vectors[[int(text) for text in texts]],
+        options={"latency_queries": 0, **options},
+        access=access,
+        threads=threads,
+    )
+    return DenseRetriever(context).retrieve(asked or queries(len(vectors)), depth)
 
 
-def texts(*lines: str, acls: dict[int, ChunkAcl] | None = None) -> tuple[Chunk, ...]:
-    """One chunk a line, each its own document: c1, c2, …"""
-    return tuple(
-        Chunk(id=f"c{at}", doc=f"d{at}", text=line, acl=(acls or {}).get(at))
-        for at, line in enumerate(lines, 1)
+def pairs(ranking: Ranking) -> list[tuple[str, float]]:
+    """Id and score of each hit."""
+    return [(hit.id, hit.score) for hit in ranking.hits]
+
+
+def score(metric: Metric, query: NDArray[np.float32], row: NDArray[np.floating]) -> float:
+    """The score of one pair, on its own, in double precision."""
+    wide, other = query.astype(np.float64), row.astype(np.float64)
+    if metric == "l2":
+        return 0.0 - float(np.add.reduce((other - wide) ** 2))
+    dot = float(np.add.reduce(other * wide))
+    if metric == "ip":
+        return dot + 0.0
+    return (
+        dot / (float(np.sqrt(np.add.reduce(other * other))) * float(np.sqrt(np.add.reduce(wide * wide))))
+        + 0.0
     )
 
 
-def _lines(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
-
-
-def corpus(name: str) -> tuple[Snapshot, list[Query], NDArray[np.float32]]:
-    """A shared corpus with its MiniLM vectors, its queries with grades, and the queries' vectors."""
-    folder = shared(name)
-    chunks = [Chunk(id=row["id"], doc=row["id"], text=row["text"]) for row in _lines(folder / "corpus.jsonl")]
-    grades: dict[str, dict[str, int]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-        query, _, doc, grade = line.split("\t")
-        grades.setdefault(query, {})[doc] = int(grade)
-    queries = [
-        Query(id=row["id"], text=row["query"], relevant=grades.get(row["id"], {}))
-        for row in _lines(folder / "queries.jsonl")
+def brute(made: Snapshot, query: NDArray[np.float32], depth: int) -> list[tuple[str, float]]:
+    """Every row scored alone, sorted by the rule, cut as `search.rank` says."""
+    rows = np.concatenate(made.shards)
+    scored = [
+        (score(made.manifest.metric, query, row), chunk.id, chunk.doc)
+        for row, chunk in zip(rows, made.chunks, strict=True)
+        if row.any()
     ]
-    vectors = np.load(folder / "embeddings_corpus.npy").astype(np.float32)
-    asked = np.load(folder / "embeddings_queries.npy").astype(np.float32)
-    return snapshot(chunks, vectors), queries, asked
-
-
-def reference(name: str, system: str) -> dict[str, float]:
-    """The reference values under trec_eval's tie rule, to six digits."""
-    table = json.loads(shared("reference.json").read_text(encoding="utf-8"))
-    values: dict[str, float] = table["results"][name][system]["pytrec_eval_on_raw_scores_mean"]
-    return values
+    scored.sort(reverse=True)
+    target = min(depth, len({doc for *_, doc in scored}))
+    seen: set[str] = set()
+    kept: list[tuple[str, float]] = []
+    for position, (value, name, doc) in enumerate(scored):
+        if len(seen) >= target and value != kept[-1][1]:
+            break
+        if position < 4 * depth or doc not in seen:
+            kept.append((name, value))
+        seen.add(doc)
+    return kept

@@ -9,7 +9,7 @@ import pytrec_eval
 from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.retrievers.bm25 import Bm25Retriever
-from tests.unit.retrievers.corpora import context, corpus, reference, snapshot, texts
+from tests.unit.retrievers.helpers import context, corpus, reference, snapshot, texts
 
 LIBRARY_DEFAULTS = {"tokens": "words"}
 CHINESE = {"tokens": "bigrams", "stopwords": "none"}

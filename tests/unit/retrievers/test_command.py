@@ -19,7 +19,7 @@ from rageval_action.retrievers.command import CommandRetriever
 from rageval_action.retrievers.confine import UnsafeProcessError, confined
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.python import PythonRetriever
-from tests.unit.retrievers.corpora import context, snapshot, texts
+from tests.unit.retrievers.helpers import context, snapshot, texts
 from tests.unit.retrievers.programs import FOLDER, interpreter
 
 THREE = texts("one", "two", "three")
@@ -177,7 +177,7 @@ SPIED = """
 import sys; sys.path.insert(0, sys.argv[1])
 from rageval_action.core.types import Query
 from rageval_action.retrievers.command import CommandRetriever
-from tests.unit.retrievers.corpora import context, snapshot, texts
+from tests.unit.retrievers.helpers import context, snapshot, texts
 made = CommandRetriever(context(snapshot(texts("one")), access="audit", command=sys.argv[3], cwd=sys.argv[2]))
 run = made.retrieve([Query(id="q", text="one")], 100)
 print(run.parameters["isolation"], run.rankings[0].error, [hit.id for hit in run.rankings[0].hits])

@@ -6,7 +6,7 @@ import pytest
 from rageval_action.core.types import Chunk, Query
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.hybrid import HybridRetriever, reciprocal_rank, weighted_sum
-from tests.unit.retrievers.corpora import context, corpus, snapshot, texts
+from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 from tests.unit.retrievers.test_bm25 import means
 
 

@@ -14,7 +14,7 @@ from rageval_action.transport import TransportError
 from tests.fakes import rerankers
 from tests.fakes.server import FakeService, Reply
 from tests.packaged import cross_encoder
-from tests.unit.retrievers.corpora import context, corpus, snapshot, texts
+from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 from tests.unit.retrievers.test_bm25 import means
 
 LINES = texts("rotate the key", "key key key", "rotate rotate", "nothing here", "key of the door")

@@ -1,0 +1,239 @@
+"""`rageval snapshot`: build, verify, info."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rageval_action.core.types import Chunk, Notice
+    from rageval_action.snapshots.build import Built, Plan
+    from rageval_action.snapshots.verify import SnapshotReport
+
+_JSON = click.option(
+    "--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout."
+)
+
+
+@click.group()
+def snapshot() -> None:
+    """Index snapshots: build one, verify one, look at one."""
+
+
+@snapshot.command()
+@click.option("--corpus", required=True, metavar="FILE", help="Chunks, one JSON object a line.")
+@click.option("--model", default="", help="Name or folder of a sentence-transformers model.")
+@click.option(
+    "--embeddings", default="", metavar="FILE", help="Vectors (.npy), row i for line i of the corpus."
+)
+@click.option(
+    "--queries", default="", metavar="GOLDEN", help="Golden set whose query vectors are kept as well."
+)
+@click.option(
+    "--query-embeddings", default="", metavar="FILE", help="Their vectors (.npy), row i for query i."
+)
+@click.option("--out", required=True, metavar="DIR", help="New or empty folder.")
+@click.option("--model-name", default="", help="What the manifest calls the model.  [default: from --model]")
+@click.option("--revision", default="", help="Revision of the model.")
+@click.option("--query-prefix", default=None, help="Put before a query.  [default: by model]")
+@click.option("--document-prefix", default=None, help="Put before a chunk.  [default: by model]")
+@click.option(
+    "--metric",
+    type=click.Choice(["ip", "cosine", "l2"]),
+    default=None,
+    help="How vectors are compared.  [default: ip for unit vectors, else cosine]",
+)
+@click.option("--dtype", type=click.Choice(["float32", "float16"]), default="float32", show_default=True)
+@click.option("--chunker", default="", help="Name and settings of the chunker, for the record.")
+@click.option("--build-id", default="", help="For the record.")
+@click.option("--source-commit", default="", help="Commit of the content, for the record.")
+@click.option("--batch-size", type=click.IntRange(min=1), default=32, show_default=True, help="Of the model.")
+@click.option(
+    "--shard-rows", type=click.IntRange(min=0), default=0, help="Rows of one file.  [default: about 1 GiB]"
+)
+@_JSON
+def build(json_target: str, **given: Any) -> int:
+    """Build a snapshot from chunks and their vectors, or embed the chunks.
+
+    With --queries an evaluation of that golden set needs no model. A build that was stopped goes on where it was when
+    it is started again.
+    """
+    from rageval_action.snapshots.build import Plan
+    from rageval_action.snapshots.corpus import read_corpus
+    from rageval_action.snapshots.verify import describe
+    from rageval_action.snapshots.write import check_target
+
+    with errors_as_json(json_target):
+        _check(given)
+        plan = Plan(
+            out=Path(given["out"]),
+            model=given["model"],
+            model_label=given["model_name"],
+            revision=given["revision"],
+            query_prefix=given["query_prefix"],
+            document_prefix=given["document_prefix"],
+            metric=given["metric"] or "",
+            dtype=given["dtype"],
+            chunker=given["chunker"],
+            build_id=given["build_id"],
+            source_commit=given["source_commit"],
+            shard_rows=given["shard_rows"],
+            batch_size=given["batch_size"],
+        )
+        check_target(plan.out)
+        corpus = read_corpus(Path(given["corpus"]))
+        _tell(corpus.notices)
+        queries, notices = _queries(given["queries"])
+        _tell(notices)
+        built = _build(plan, corpus.chunks, queries, given)
+        _tell(built.notices)
+        _show(describe(plan.out), json_target)
+    return 0
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Refuse combinations of options that say nothing or two things."""
+    if bool(given["model"]) == bool(given["embeddings"]):
+        raise ConfigError(
+            "config.embedding-source",
+            "either --model or --embeddings must be given.",
+            hint="--model embeds the corpus; --embeddings takes vectors that you have.",
+        )
+    if given["query_embeddings"] and not (given["queries"] and given["embeddings"]):
+        message = "--query-embeddings needs --queries, whose vectors it holds, and --embeddings."
+        raise ConfigError("config.query-embeddings", message)
+    if given["embeddings"] and given["queries"] and not given["query_embeddings"]:
+        message = "--queries with --embeddings needs --query-embeddings: there is no model to embed the queries with."
+        raise ConfigError("config.query-embeddings", message)
+
+
+def _queries(golden: str) -> tuple[list[str], Sequence[Notice]]:
+    """Texts of the golden set in file order."""
+    if not golden:
+        return [], ()
+    from rageval_action.golden.formats import read_golden
+
+    read = read_golden(golden)
+    return [query.text for query in read.queries], read.notices
+
+
+def _build(plan: Plan, chunks: Sequence[Chunk], queries: list[str], given: dict[str, Any]) -> Built:
+    from rageval_action.snapshots.build import build_from_vectors, build_with_model, open_vectors
+    from rageval_action.snapshots.model import load_model
+
+    if plan.model:
+        embedder = load_model(plan.model, plan.revision, plan.batch_size)
+        with _Progress() as advance:
+            return build_with_model(plan, chunks, queries, embedder, advance)
+    vectors, notices = open_vectors(Path(given["embeddings"]), "--embeddings")
+    _tell(notices)
+    asked = None
+    if given["query_embeddings"]:
+        asked, notices = open_vectors(Path(given["query_embeddings"]), "--query-embeddings")
+        _tell(notices)
+    return build_from_vectors(plan, chunks, vectors, queries, asked)
+
+
+def _silent(done: int, total: int) -> None:
+    """Say nothing about progress."""
+
+
+class _Progress:
+    """A progress bar on a terminal, nothing elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        if not sys.stderr.isatty():
+            return _silent
+        from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+        self._bar = Progress(*columns, console=Console(stderr=True))
+        self._bar.start()
+        task = self._bar.add_task("embedding", total=None)
+        return lambda done, total: self._bar.update(task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@snapshot.command()
+@click.argument("folder", metavar="DIR")
+@_JSON
+def verify(folder: str, json_target: str) -> int:
+    """Check a snapshot: files, checksums, counts, vectors, ids, fingerprint. Ends with 2 when it cannot be used."""
+    from rageval_action.snapshots.verify import verify as check
+
+    with errors_as_json(json_target):
+        report = check(Path(folder))
+        _tell(report.notices)
+        _show(report, json_target)
+    return 0
+
+
+@snapshot.command()
+@click.argument("folder", metavar="DIR")
+@_JSON
+def info(folder: str, json_target: str) -> int:
+    """Say what a snapshot holds, without comparing checksums."""
+    from rageval_action.snapshots.verify import describe
+
+    with errors_as_json(json_target):
+        report = describe(Path(folder))
+        _tell(report.notices)
+        _show(report, json_target)
+    return 0
+
+
+def _tell(notices: Sequence[Notice]) -> None:
+    for notice in notices:
+        place = f"{notice.where}: " if notice.where else ""
+        click.echo(f"note: {place}{notice.text} [{notice.code}]", err=True)
+
+
+def _show(report: SnapshotReport, json_target: str) -> None:
+    if json_target:
+        write_json(json_target, report)
+    if json_target != STANDARD_OUTPUT:
+        for name, value in _lines(report):
+            click.echo(f"{name:<12} {value}")
+
+
+def _lines(report: SnapshotReport) -> list[tuple[str, str]]:
+    """What a person wants to know of a snapshot, a line each; what is not known is left out."""
+    manifest = report.manifest
+    vectors = f"{manifest.dimension} x {manifest.dtype}, metric {manifest.metric}"
+    if manifest.dimension:
+        vectors += f", norms {report.smallest_norm:.4g} to {report.largest_norm:.4g}"
+    lines = [
+        ("snapshot", f"{report.path} ({report.checked} checked)"),
+        ("chunks", f"{manifest.chunks:,} in {manifest.documents:,} documents"),
+        ("vectors", vectors if manifest.dimension else "none (lexical retrieval only)"),
+        ("zero", f"{report.zero_vectors} vectors, never returned" if report.zero_vectors else ""),
+        (
+            "queries",
+            f"{report.query_vectors:,} cached vectors" if report.query_vectors else "no cached vectors",
+        ),
+        ("model", f"{manifest.model} {manifest.revision}".strip()),
+        ("prefixes", _prefixes(manifest.query_prefix, manifest.document_prefix)),
+        ("chunker", manifest.chunker),
+        ("build", manifest.build_id),
+        ("commit", manifest.source_commit),
+        ("fingerprint", manifest.fingerprint),
+    ]
+    return [(name, value) for name, value in lines if value]
+
+
+def _prefixes(query: str, document: str) -> str:
+    return f"query {query!r}, document {document!r}" if query or document else ""

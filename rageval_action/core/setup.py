@@ -1,0 +1,220 @@
+"""What differs between two runs beside their scores: the corpus, the set-up, the golden set (design §8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from rageval_action.core.corpus import Corpus
+from rageval_action.core.record import Record
+from rageval_action.core.types import Notice
+
+TURNED_OVER = 0.5
+"""From this share of new chunk ids on, a corpus counts as chunked anew."""
+
+MANY_ERRORS = 0.10
+"""From this share of failed queries on, a baseline makes any candidate look better."""
+
+RETRIEVAL = ("model", "chunker", "corpus", "snapshot", "retriever", "metric")
+"""Factors of which only one should change at a time, or nobody knows which one moved the score."""
+
+MOST_NAMED = 10
+
+
+class Factor(Struct, frozen=True, kw_only=True):
+    """Something about the set-up that is not the same on both sides."""
+
+    name: str
+    before: str
+    after: str
+
+
+class Turnover(Struct, frozen=True, kw_only=True):
+    """How much of the corpus is still the same.
+
+    Attributes:
+        new_ids: share of the candidate's chunks whose id the baseline did not have. same_texts: whose text it had.
+        documents_added, documents_removed, documents_kept: counts by document id.
+    """
+
+    new_ids: float
+    same_texts: float
+    documents_added: int
+    documents_removed: int
+    documents_kept: int
+
+    @property
+    def rechunked(self) -> bool:
+        """Most chunk ids are new, while texts or documents are mostly the old ones: ids moved, content did not."""
+        old_content = self.same_texts >= TURNED_OVER or self.documents_kept >= self.documents_added
+        return self.new_ids >= TURNED_OVER and old_content
+
+
+class Relabelling(Struct, frozen=True, kw_only=True):
+    """How the golden set differs. Every field holds query ids.
+
+    Attributes:
+        new, removed: on one side only. changed: same id, other text.
+        relabelled: judged by something else. retagged: in other slices.
+        stored: the baseline keeps its own labels, since the new ones cannot be applied to it.
+        moved: the old labels cannot be applied to the candidate, since their ids have moved.
+    """
+
+    new: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    relabelled: tuple[str, ...] = ()
+    retagged: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+
+
+def turnover(before: Corpus, after: Corpus) -> Turnover:
+    """Compare two corpora by their hashes."""
+    known = np.isin(after.ids, before.ids)
+    texts = np.isin(after.texts, before.texts)
+    old, new = np.unique(before.docs), np.unique(after.docs)
+    kept = int(np.isin(new, old).sum())
+    return Turnover(
+        new_ids=1.0 - float(known.mean()) if known.size else 0.0,
+        same_texts=float(texts.mean()) if texts.size else 1.0,
+        documents_added=new.size - kept,
+        documents_removed=old.size - kept,
+        documents_kept=kept,
+    )
+
+
+def factors(before: Record, after: Record, corpus: Turnover, golden: Relabelling) -> tuple[Factor, ...]:
+    """Every part of the set-up that differs, the retrieval side first, then the judging side."""
+    found = [
+        Factor(name=name, before=told(before), after=told(after))
+        for name, told in _COMPARED.items()
+        if told(before) != told(after)
+    ]
+    found += _content(before, after, corpus, known={factor.name for factor in found})
+    found += _golden(before, after, golden)
+    return tuple(found)
+
+
+def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -> list[Factor]:
+    """Documents came or went, or texts changed although the chunker did not; else an unexplained new fingerprint."""
+    old, new = before.snapshot, after.snapshot
+    texts_changed = corpus.same_texts < 1.0 or old.chunks != new.chunks
+    if corpus.documents_added or corpus.documents_removed or (texts_changed and "chunker" not in known):
+        told = f"{corpus.documents_added} added, {corpus.documents_removed} removed"
+        return [
+            Factor(
+                name="corpus",
+                before=f"{old.documents} documents, {old.chunks} chunks",
+                after=f"{new.documents} documents, {new.chunks} chunks: {told}",
+            )
+        ]
+    if old.fingerprint != new.fingerprint and not known & {"model", "chunker", "metric"}:
+        return [Factor(name="snapshot", before=old.fingerprint[:12], after=new.fingerprint[:12])]
+    return []
+
+
+def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
+    counts = {
+        "relabelled": golden.relabelled,
+        "retagged": golden.retagged,
+        "new": golden.new,
+        "removed": golden.removed,
+        "reworded": golden.changed,
+    }
+    told = ", ".join(f"{len(ids)} {what}" for what, ids in counts.items() if ids)
+    if not told:
+        return []
+    old, new = before.golden.queries, after.golden.queries
+    return [Factor(name="golden set", before=f"{old} queries", after=f"{new} queries: {told}")]
+
+
+def _model(record: Record) -> str:
+    snapshot = record.snapshot
+    parts = [snapshot.model, snapshot.revision]
+    parts += [f"query prefix {snapshot.query_prefix!r}"] if snapshot.query_prefix else []
+    parts += [f"document prefix {snapshot.document_prefix!r}"] if snapshot.document_prefix else []
+    parts += [f"{snapshot.dimension} dimensions"] if snapshot.dimension else []
+    return " ".join(part for part in parts if part)
+
+
+def _retriever(record: Record) -> str:
+    retriever = record.retriever
+    settings = " ".join(f"{name}={value}" for name, value in sorted(retriever.parameters.items()))
+    return " ".join(part for part in (retriever.name, settings, retriever.reranker) if part)
+
+
+_COMPARED: dict[str, Callable[[Record], str]] = {
+    "model": _model,
+    "chunker": lambda record: record.snapshot.chunker,
+    "metric": lambda record: record.snapshot.metric,
+    "retriever": _retriever,
+    "access": lambda record: record.acl_mode,
+    "k": lambda record: str(record.k),
+    "unit": lambda record: record.golden.unit,
+    "depth": lambda record: str(record.retriever.depth),
+}
+"""Factor -> what a record says about it."""
+
+
+def warnings(
+    before: Record, after: Record, found: Sequence[Factor], corpus: Turnover, golden: Relabelling
+) -> tuple[Notice, ...]:
+    """What a reader must know before looking at a number, most important first."""
+    notes = [*_corpus_notes(corpus)]
+    if before.errors >= MANY_ERRORS * before.golden.queries:
+        text = f"the baseline's retriever failed for {before.errors} of {before.golden.queries} queries: "
+        notes.append(Notice(code="baseline.errors", text=f"{text}anything looks better than that"))
+    mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
+    if len(mixed) > 1:
+        text = f"{', '.join(mixed)} changed at once: the comparison cannot tell which of them moved the score"
+        notes.append(Notice(code="several-factors", text=text))
+    notes += _golden_notes(golden)
+    depths = before.retriever.depth, after.retriever.depth
+    if depths[0] != depths[1]:
+        text = f"both sides are scored at depth {min(depths)}, the smaller of the two"
+        notes.append(Notice(code="depth", text=text))
+    return tuple(notes)
+
+
+def _corpus_notes(corpus: Turnover) -> list[Notice]:
+    if corpus.new_ids < TURNED_OVER:
+        return []
+    ids, texts = round(100 * corpus.new_ids), round(100 * corpus.same_texts)
+    if corpus.rechunked:
+        return [
+            Notice(code="corpus.rechunked", text=f"re-chunked: {ids} % of ids new, {texts} % of texts known")
+        ]
+    text = f"another corpus: {ids} % of ids new, {texts} % of texts known, {corpus.documents_kept} documents kept"
+    return [Notice(code="corpus.replaced", text=text)]
+
+
+def _golden_notes(golden: Relabelling) -> list[Notice]:
+    told = {
+        "golden.removed": (golden.removed, "no longer in the golden set, so not compared"),
+        "golden.reworded": (golden.changed, "reworded, so not compared"),
+        "golden.retagged": (golden.retagged, "in other slices than before"),
+        "labels.stored": (
+            golden.stored,
+            "scored by its own labels in the baseline, since the new ones name what it did not have",
+        ),
+        "labels.moved": (golden.moved, "not judged by the old labels, since what these name has moved"),
+    }
+    return [
+        Notice(code=code, text=f"{what}: {counted(ids)} ({listed(ids)})")
+        for code, (ids, what) in told.items()
+        if ids
+    ]
+
+
+def counted(ids: Sequence[str]) -> str:
+    """`1 query`, `3 queries`."""
+    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}"
+
+
+def listed(ids: Sequence[str]) -> str:
+    """The first ids by name, the rest counted."""
+    shown = ", ".join(ids[:MOST_NAMED])
+    return shown if len(ids) <= MOST_NAMED else f"{shown} and {len(ids) - MOST_NAMED} more"

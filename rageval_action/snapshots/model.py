@@ -1,0 +1,121 @@
+"""Loads an embedding model (extra `[embed]`) and embeds texts with it, the same way every time."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from rageval_action.errors import CannotMeasureError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BATCH_SIZE = 32
+"""Fixed: the size of a batch changes the last bits of a vector."""
+
+_REVISION_DIGITS = 16
+_WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.npz")
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors. `revision` names the weights, as far as they can be named."""
+
+    revision: str
+
+    def count_cut(self, texts: Sequence[str]) -> int:
+        """How many of the texts are longer than what the model reads; the rest of them is not in the vector."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of shape (len(texts), dimension), as the model makes them; prefixes are the caller's."""
+        ...
+
+
+def model_name(given: str) -> str:
+    """What a snapshot calls its model: a name as it is, a folder by its last parts, never a path of this machine."""
+    path = Path(given)
+    if not path.is_dir():
+        return given
+    resolved = path.resolve()
+    return f"{resolved.parent.name}/{resolved.name}"
+
+
+def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> Embedder:
+    """Load a sentence-transformers model from a folder or by name.
+
+    Loading by name asks the model hub unless `HF_HUB_OFFLINE` is set or the cache holds it. Code that comes with a
+    model of the hub is not run; a folder may bring its own, so folders are loaded only when a person names them.
+
+    Raises:
+        CannotMeasureError: `snapshot.embed-extra-missing` or `snapshot.model-not-found`.
+    """
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    try:
+        from sentence_transformers import SentenceTransformer
+
+        model_logging = importlib.import_module("transformers.utils.logging")
+    except ImportError as error:
+        message = "texts must be embedded, and the library that does it is not installed."
+        hint = 'Install it with: pip install "rag-eval-action[embed]".'
+        raise CannotMeasureError("snapshot.embed-extra-missing", message, hint=hint) from error
+    model_logging.disable_progress_bar()
+    try:
+        model = SentenceTransformer(given, revision=revision or None, device="cpu", trust_remote_code=False)
+    except Exception as error:  # the library and the hub raise many kinds: missing, offline, malformed
+        message = f'the model "{given}" cannot be loaded: {_first_line(error)}'
+        hint = "Give a folder that holds the model, or fill the cache that HF_HOME names while online."
+        raise CannotMeasureError("snapshot.model-not-found", message, hint=hint) from error
+    return _SentenceTransformer(model, revision or _revision(given, model), batch_size)
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no reason given'}"
+
+
+def _revision(given: str, model: Any) -> str:
+    """Commit of a model from the hub; for a folder, a digest of its weights, so that other weights are told apart."""
+    folder = Path(given)
+    if folder.is_dir():
+        digest = hashlib.sha256()
+        for path in sorted(path for pattern in _WEIGHTS for path in folder.rglob(pattern)):
+            with path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return digest.hexdigest()[:_REVISION_DIGITS]
+    for module in model.modules():
+        commit = getattr(getattr(module, "config", None), "_commit_hash", None)
+        if commit:
+            return str(commit)
+    return ""
+
+
+class _SentenceTransformer:
+    """`Embedder` over a sentence-transformers model."""
+
+    def __init__(self, model: Any, revision: str, batch_size: int) -> None:
+        # A prompt in the model's own configuration would be put in front of our prefix.
+        model.default_prompt_name = None
+        self._model = model
+        self._batch_size = batch_size
+        self.revision = revision
+
+    def count_cut(self, texts: Sequence[str]) -> int:
+        most = int(getattr(self._model, "max_seq_length", None) or sys.maxsize)
+        long = [text for text in texts if len(text) > most]
+        if not long:
+            return 0
+        tokens = self._model.tokenizer(long, truncation=False, verbose=False)["input_ids"]
+        return sum(len(one) > most for one in tokens)
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        made = self._model.encode(
+            list(texts), batch_size=self._batch_size, show_progress_bar=False, convert_to_numpy=True
+        )
+        return np.asarray(made, dtype=np.float32)

@@ -1,0 +1,180 @@
+"""Bad input: one clear message with its place, the right exit code, no traceback, nothing computed or written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
+
+LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12\n"
+
+
+def rows(path: Path, *extra: str) -> None:
+    """The golden set with more lines at its end."""
+    with path.open("a", encoding="utf-8") as stream:
+        stream.writelines(line + "\n" for line in extra)
+
+
+def reseal(project: Path) -> None:
+    """Make sizes and checksums right again, as somebody does who writes a snapshot by hand."""
+    path = project / "index" / "manifest.json"
+    values = json.loads(path.read_text())
+    for name in values["files"]:
+        data = (project / "index" / name).read_bytes()
+        values["files"][name] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    path.write_text(json.dumps(values))
+
+
+def save_vectors(project: Path, array: np.ndarray) -> None:
+    np.save(project / "index" / "embeddings.npy", array)
+    reseal(project)
+
+
+def vectors(project: Path) -> np.ndarray:
+    return np.array(np.load(project / "index" / "embeddings.npy"))
+
+
+def not_a_number(project: Path) -> None:
+    array = vectors(project)
+    array[3, 0] = np.nan
+    save_vectors(project, array)
+
+
+def mostly_zero(project: Path) -> None:
+    array = vectors(project)
+    array[:5] = 0
+    save_vectors(project, array)
+
+
+def objects(project: Path) -> None:
+    save_vectors(project, np.array([["a"] * 3] * len(DOCUMENTS), dtype=object))
+
+
+def cut(project: Path) -> None:
+    path = project / "index" / "embeddings.npy"
+    path.write_bytes(path.read_bytes()[:-40])
+    reseal(project)
+
+
+def double_chunk(project: Path) -> None:
+    path = project / "index" / "chunks.jsonl"
+    lines = path.read_text().splitlines()
+    lines[4] = lines[2]
+    path.write_text("\n".join(lines) + "\n")
+    reseal(project)
+
+
+def uncached(project: Path) -> None:
+    import shutil
+
+    shutil.rmtree(project / "index")
+    write_index(project / "index", cached=False)
+
+
+def golden(*lines: str) -> Callable[[Path], None]:
+    return lambda project: rows(project / "golden.jsonl", *lines)
+
+
+def only(*items: dict[str, object]) -> Callable[[Path], None]:
+    def change(project: Path) -> None:
+        write_golden(project / "golden.jsonl", items)
+
+    return change
+
+
+CASES: dict[str, tuple[Callable[[Path], None], str, str, int]] = {
+    # what is wrong: how it got so, code, where (or its end), exit code
+    "golden set missing": (lambda p: (p / "golden.jsonl").unlink(), "golden.not-found", "golden.jsonl", 2),
+    "golden set empty": (lambda p: (p / "golden.jsonl").write_text(""), "golden.empty", "golden.jsonl", 2),
+    "golden set is an LFS pointer": (
+        lambda p: (p / "golden.jsonl").write_bytes(LFS), "golden.lfs-pointer", "golden.jsonl:1", 2,
+    ),
+    "golden set broken": (golden('{"id": "q9", "query": '), "golden.bad-row", "golden.jsonl:9", 2),
+    "query id twice": (
+        golden('{"id": "q1", "query": "another", "relevant": ["sql-log"]}'), "golden.duplicate-id", "golden.jsonl:9", 2,
+    ),
+    "query without judgment": (golden('{"id": "q9", "query": "what"}'), "golden.bad-row", "golden.jsonl:9", 2),
+    "judged ids match nothing": (
+        only({"id": "q1", "query": "rotate vpn certificate", "relevant": ["nowhere-1"]}),
+        "golden.no-id-matches", "golden.jsonl", 2,
+    ),
+    "snapshot missing": (lambda p: (p / "index").rename(p / "elsewhere"), "snapshot.not-found", "index", 2),
+    "manifest missing": (lambda p: (p / "index" / "manifest.json").unlink(), "snapshot.not-found", "manifest.json", 2),
+    "manifest broken": (
+        lambda p: (p / "index" / "manifest.json").write_text("{"), "snapshot.bad-manifest", "manifest.json", 2,
+    ),
+    "vectors missing": (lambda p: (p / "index" / "embeddings.npy").unlink(), "snapshot.not-found", "embeddings.npy", 2),
+    "vectors are an LFS pointer": (
+        lambda p: (p / "index" / "embeddings.npy").write_bytes(LFS), "snapshot.lfs-pointer", "embeddings.npy:1", 2,
+    ),
+    "vectors cut off": (cut, "snapshot.truncated", "embeddings.npy", 2),
+    "vectors are objects": (objects, "snapshot.object-array", "embeddings.npy", 2),
+    "vectors of another dimension": (
+        lambda p: save_vectors(p, np.ones((len(DOCUMENTS), DIMENSION + 1), dtype=np.float32)),
+        "snapshot.dimension-mismatch", "embeddings.npy", 2,
+    ),
+    "fewer vectors than chunks": (
+        lambda p: save_vectors(p, vectors(p)[:-1]), "snapshot.count-mismatch", "", 2,
+    ),
+    "not a number": (not_a_number, "snapshot.not-finite", "embeddings.npy row 3", 2),
+    "zero vectors": (mostly_zero, "snapshot.zero-vector", "embeddings.npy row 0", 2),
+    "chunk id twice": (double_chunk, "snapshot.duplicate-id", "chunks.jsonl:5", 2),
+    "changed after it was built": (
+        lambda p: (p / "index" / "chunks.jsonl").write_bytes((p / "index" / "chunks.jsonl").read_bytes() + b"\n"),
+        "snapshot.checksum-mismatch", "chunks.jsonl", 2,
+    ),
+    "no query vectors and no model": (uncached, "snapshot.no-query-vectors", "", 3),
+    "unknown option in the file": (
+        lambda p: (p / "rageval.yml").write_text("goldn: golden.jsonl\n"), "config.unknown-key", "rageval.yml", 2,
+    ),
+    "file is no YAML": (
+        lambda p: (p / "rageval.yml").write_text("gates: [\n"), "config.bad-yaml", "rageval.yml:2", 2,
+    ),
+    "gate without a limit": (
+        lambda p: (p / "rageval.yml").write_text("gates:\n  - {measure: recall@5}\n"),
+        "config.bad-gate", "rageval.yml: gates[0]", 2,
+    ),
+    "gate on an unknown measure": (
+        lambda p: (p / "rageval.yml").write_text("gates:\n  - {measure: recal@5, max_drop: 0.1}\n"),
+        "config.unknown-measure", "rageval.yml: gates[0]", 2,
+    ),
+}
+
+
+ABSENT = """raise ModuleNotFoundError("No module named 'sentence_transformers'", name="sentence_transformers")\n"""
+
+
+def run(project: Path) -> subprocess.CompletedProcess[str]:
+    """Evaluate where the extra `[embed]` is not installed."""
+    package = project / "absent" / "sentence_transformers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(ABSENT)
+    return rageval(
+        "evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run", "--json", "-",
+        cwd=project,
+        env={"PYTHONPATH": f"{package.parent}:{ROOT}"},
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_message_one_place_one_exit_code(tmp_path: Path, case: str) -> None:
+    write_golden(tmp_path / "golden.jsonl", GOLDEN)
+    write_index(tmp_path / "index")
+    change, code, where, exit_code = CASES[case]
+    change(tmp_path)
+    done = run(tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == exit_code, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["code"], told["exit_code"]) == ("rageval.error/1", code, exit_code)
+    assert told["where"].endswith(where), told
+    assert told["message"]
+    assert done.stderr.startswith("rageval: ")
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,94 @@
+"""What is written twice says the same twice."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+from click.testing import CliRunner
+
+from rageval_action import __version__
+from rageval_action.cli.main import COMMANDS, root
+from rageval_action.config import OPTIONS
+from rageval_action.core.measures import MEASURES
+from tests.project import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_version_is_one() -> None:
+    assert PROJECT["project"]["version"] == __version__
+
+
+def test_base_lock_covers_the_base_dependencies() -> None:
+    wanted = [line for line in (ROOT / "requirements" / "base.in").read_text().splitlines() if line]
+    assert sorted(wanted, key=str.lower) == sorted(PROJECT["project"]["dependencies"], key=str.lower)
+    locked = (ROOT / "requirements" / "base.txt").read_text()
+    for name in (re.split(r"[<>=]", line)[0].lower() for line in wanted):
+        assert re.search(rf"^{name}==", locked, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("name", ["base", "dev"])
+def test_locks_hold_hashes_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
+    assert "--hash=sha256:" in text
+    assert "://" not in text
+    assert not re.search(r"^(torch|nvidia|triton|cuda)", text, re.MULTILINE)
+
+
+def test_every_command_is_in_the_readme_and_answers_help() -> None:
+    assert "`rageval " in README
+    for name in COMMANDS:
+        assert f"rageval {name}" in README, name
+        shown = CliRunner().invoke(root, [name, "--help"])
+        assert shown.exit_code == 0, name
+        assert "Usage:" in shown.output
+
+
+def test_options_of_evaluate_are_those_of_the_table() -> None:
+    shown = CliRunner().invoke(root, ["evaluate", "--help"]).output
+    for option in OPTIONS:
+        assert f"--{option.name}" in shown, option.name
+
+
+def test_measures_named_in_the_readme_exist() -> None:
+    for name in re.findall(r"`(recall|hit|precision|mrr|ndcg|map|r-precision|judged)(?:@k)?`", README):
+        assert name in MEASURES
+
+
+def test_gates_of_the_readme_are_valid() -> None:
+    import yaml
+
+    from rageval_action.core.policy import parse_policy
+
+    block = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if "gates:" in text)
+    values = yaml.safe_load(block)
+    policy = parse_policy(
+        {key: values[key] for key in ("gates", "waivers", "fail-on", "k") if key in values}, where="README.md"
+    )
+    assert len(policy.gates) == 6
+    assert len(policy.waivers) == 1
+
+
+def test_golden_rows_of_the_readme_are_valid(tmp_path: object) -> None:
+    import msgspec
+
+    from rageval_action.golden.canonical import CanonicalRow
+
+    rows = [line for line in README.splitlines() if line.strip().startswith('{"id": "q')]
+    assert len(rows) == 3
+    for row in rows:
+        msgspec.json.decode(row, type=CanonicalRow)
+
+
+def test_nothing_tracked_is_large_or_local() -> None:
+    listed = subprocess.run(["git", "ls-files"], check=False, capture_output=True, text=True, cwd=ROOT)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file():
+            assert path.stat().st_size < 2_000_000, name

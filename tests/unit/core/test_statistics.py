@@ -1,0 +1,430 @@
+"""Intervals, p-values and readings: against enumeration and published anchors, and what must not move them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rageval_action.core import statistics
+from rageval_action.core.measures import parse_measure
+from rageval_action.core.scoring import batch, score
+from rageval_action.core.statistics import (
+    Interval,
+    Paired,
+    bootstrap_interval,
+    guarded_bounds,
+    holm,
+    paired,
+    queries_needed,
+    read,
+    sign_flip_p,
+    smallest_detectable,
+)
+from rageval_action.core.trec import parse_qrels, parse_run
+from rageval_action.core.types import Grades
+from tests.shared_data import shared
+
+SCORES = st.lists(
+    st.tuples(*[st.sampled_from([0.0, 1 / 3, 0.5, 2 / 3, 1.0])] * 2), min_size=1, max_size=40
+).map(lambda pairs: (np.array([a for a, _ in pairs]), np.array([b for _, b in pairs])))
+
+FEW = {"resamples": 400}
+
+
+def _differences(n: int, share: float, *, seed: int = 1, shift: float = 0.0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(n) < share, np.clip(rng.normal(shift, 0.5, n), -1, 1), 0.0)
+
+
+def _plain_interval(differences: np.ndarray, level: float, resamples: int = 40_000) -> tuple[float, float]:
+    """The textbook recipe."""
+    rng = np.random.default_rng(7)
+    n = differences.size
+    means = np.concatenate(
+        [differences[rng.integers(0, n, (resamples // 20, n))].mean(axis=1) for _ in range(20)]
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def _plain_p(differences: np.ndarray) -> float:
+    changed = [d for d in differences if d]
+    observed = abs(math.fsum(changed))
+    flips = list(itertools.product((-1, 1), repeat=len(changed)))
+    extreme = sum(
+        abs(math.fsum(s * d for s, d in zip(flip, changed, strict=True))) >= observed - 1e-9 for flip in flips
+    )
+    return extreme / len(flips)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    return json.loads((shared("conformance") / "stats.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def cranfield() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    folder = shared("conformance") / "cranfield"
+    qrels = parse_qrels((folder / "qrels.txt").read_bytes(), where="qrels")
+    measures = {
+        "recall_10": parse_measure("recall@10"),
+        "recip_rank_10": parse_measure("mrr@10"),
+        "success_10": parse_measure("hit@10"),
+    }
+    sides = []
+    for name in ("bm25", "lsa"):
+        run = parse_run((folder / f"{name}.run.txt").read_bytes(), where=name).rankings
+        ranked = [run[query].ids if query in run else () for query in qrels]
+        sides.append(
+            score(batch(ranked, [Grades(grades) for grades in qrels.values()]), list(measures.values()))
+        )
+    return {name: (sides[0][measure], sides[1][measure]) for name, measure in measures.items()}
+
+
+class TestAnchors:
+    @pytest.mark.parametrize("name", ["recall_10", "recip_rank_10", "success_10"])
+    def test_cranfield(
+        self, name: str, expected: dict[str, Any], cranfield: dict[str, tuple[np.ndarray, np.ndarray]]
+    ) -> None:
+        want = expected[f"cranfield bm25->lsa {name}"]
+        tolerance = want["mc_tolerance_for_10k_resamples"]
+        got = paired(*cranfield[name])
+        assert (got.n, got.better, got.worse, got.same) == (
+            want["n"],
+            want["wins"],
+            want["losses"],
+            want["ties"],
+        )
+        assert got.baseline == pytest.approx(want["mean_a"], abs=1e-8)
+        assert got.candidate == pytest.approx(want["mean_b"], abs=1e-8)
+        assert got.delta == pytest.approx(want["mean_diff"], abs=1e-8)
+        assert got.sd == pytest.approx(want["sd_diff"], abs=1e-8)
+        low, high = want["bootstrap_percentile_ci95_200k"]
+        assert got.ci.low == pytest.approx(low, abs=tolerance["ci_end"])
+        assert got.ci.high == pytest.approx(high, abs=tolerance["ci_end"])
+        assert got.p == pytest.approx(want["signflip_p_two_sided_200k"], abs=tolerance["p"] + 1e-12)
+        baseline, candidate = cranfield[name]
+        lower = bootstrap_interval(candidate - baseline, level=0.90).low
+        assert lower == pytest.approx(want["bootstrap_lower95_one_sided_200k"], abs=tolerance["ci_end"])
+
+    def test_exact_p(self, expected: dict[str, Any]) -> None:
+        small, ties = expected["exact small"], expected["float ties"]
+        assert sign_flip_p(np.array(small["differences"])) == small["signflip_p_two_sided_exact"]
+        assert sign_flip_p(np.array(ties["differences"])) == ties["p_exact_two_sided"]
+
+
+class TestBootstrap:
+    @pytest.mark.parametrize(
+        ("n", "share", "shift"),
+        [
+            (5, 0.9, 0.1),
+            (40, 0.3, 0.0),
+            (249, 0.5, -0.1),
+            (250, 0.2, 0.2),
+            (251, 0.2, -0.2),
+            (260, 1.0, 0.0),
+            (700, 0.9, 0.1),
+        ],
+    )
+    @pytest.mark.parametrize("guard", [False, True])
+    @pytest.mark.parametrize("step", [0.0, 0.25])
+    def test_it_agrees_with_the_textbook(
+        self, n: int, share: float, shift: float, guard: bool, step: float
+    ) -> None:
+        differences = _differences(n, share, shift=shift)
+        if step:
+            differences = np.round(differences / step) * step
+        if guard:
+            got = guarded_bounds(differences, resamples=40_000)
+            differences = np.concatenate((differences, (-1.0, 1.0)))
+            low, high = _plain_interval(differences, 0.90)
+        else:
+            got = bootstrap_interval(differences, resamples=40_000)
+            low, high = _plain_interval(differences, 0.95)
+        # Six standard errors of a quantile of 40,000 draws, and one step of the grid on which means lie.
+        error = (
+            0.06 * float(differences.std()) / math.sqrt(differences.size) * 1.5
+            + 1.01 * step / differences.size
+        )
+        error += 0.02 * (n == 5)
+        assert got.low == pytest.approx(low, abs=error)
+        assert got.high == pytest.approx(high, abs=error)
+
+    def test_the_means_of_the_resamples_spread_as_the_theory_says(self) -> None:
+        for n in (30, 900):
+            values = _differences(n, 0.7)
+            sums = statistics._small_sums if n < 250 else statistics._large_sums
+            drawn = sums(values, 20_000, 3, guard=False) / n
+            assert drawn.mean() == pytest.approx(values.mean(), abs=5 * values.std() / math.sqrt(n * 20_000))
+            assert drawn.std() == pytest.approx(values.std() / math.sqrt(n), rel=0.03)
+
+    def test_shared_resamples_draw_n_items_and_with_guards_two_more(self) -> None:
+        drawn = statistics._resamples(7, 1001, 5)
+        assert drawn.counts.shape == drawn.guarded.shape == (7, 1001)
+        assert (drawn.counts.sum(axis=0) == 7).all()
+        hits = 9 - drawn.guarded.sum(axis=0, dtype=int)
+        assert hits.min() == 0
+        assert hits.mean() == pytest.approx(2, abs=0.2)
+        assert ((drawn.guards - hits) % 2 == 0).all()
+        assert (abs(drawn.guards) <= hits).all()
+        assert drawn.guards.mean() == pytest.approx(0, abs=0.2)
+        assert drawn.counts.mean(axis=1) == pytest.approx(1, abs=0.15)
+        assert drawn.guarded.mean(axis=1) == pytest.approx(1, abs=0.15)
+
+    def test_equal_differences_give_their_value(self) -> None:
+        assert bootstrap_interval(np.full(7, 0.25)) == Interval(0.25, 0.25)
+        assert bootstrap_interval(np.array([-0.5])) == Interval(-0.5, -0.5)
+        low, high = (
+            bootstrap_interval(np.array([0.3, 0.3 + 5e-10])).low,
+            bootstrap_interval(np.array([0.3])).high,
+        )
+        assert (low, high) == pytest.approx((0.3, 0.3))
+
+    @pytest.mark.parametrize("n", [4, 400])
+    def test_rounding_errors_are_no_change(self, n: int) -> None:
+        noise = np.resize([1e-10, -9e-10, 9e-10, 0.0], n)
+        assert bootstrap_interval(noise) == Interval(0.0, 0.0)
+        assert guarded_bounds(noise) == Interval(0.0, 0.0)
+        assert sign_flip_p(noise) == 1.0
+
+    def test_ends_are_order_statistics_from_both_sides(self) -> None:
+        # One query in two lost: sums of two draws are -2, -1 and 0 with weights 1, 2 and 1.
+        assert bootstrap_interval(np.array([-1.0, 0.0])) == Interval(-1.0, 0.0)
+        assert bootstrap_interval(np.array([1.0, 0.0])) == Interval(0.0, 1.0)
+        assert bootstrap_interval(np.array([1.0, 0.0]), level=0.4) == Interval(0.5, 0.5)
+        values = np.linspace(-1, 1, 101)
+        few = bootstrap_interval(values, resamples=19, level=0.9)
+        drawn = np.sort(
+            statistics._small_sums(np.sort(statistics._exact(values)), 19, statistics.SEED, guard=False)
+        )
+        assert few == Interval(float(drawn[0]) / 101, float(drawn[18]) / 101)
+        few = bootstrap_interval(values, resamples=19, level=0.7)
+        assert few == Interval(float(drawn[2]) / 101, float(drawn[16]) / 101)
+
+    @pytest.mark.parametrize("n", [50, 400, 4000])
+    def test_a_seed_decides_and_another_seed_hardly_matters(self, n: int) -> None:
+        values = _differences(n, 0.9)
+        first, again, other = (bootstrap_interval(values, seed=seed) for seed in (1, 1, 2))
+        assert first == again
+        assert first != other
+        assert first.low == pytest.approx(other.low, abs=0.1 * (first.high - first.low))
+
+    def test_sums_are_exact_in_any_order(self) -> None:
+        values = statistics._exact(np.random.default_rng(0).normal(size=10_000))
+        assert float(values.sum()) == math.fsum(values) == float(np.sort(values)[::-1].cumsum()[-1])
+        assert np.abs(values - np.random.default_rng(0).normal(size=10_000)).max() < 1e-10
+        thirds = statistics._exact(np.array([1 / 3, -1.0]))
+        assert thirds[0] == pytest.approx(1 / 3, abs=1e-15)
+
+
+class TestSignFlips:
+    @pytest.mark.parametrize("seed", range(4))
+    def test_few_changes_are_enumerated(self, seed: int) -> None:
+        differences = np.concatenate((np.round(_differences(9, 1.0, seed=seed, shift=0.3), 1), np.zeros(3)))
+        assert sign_flip_p(differences) == _plain_p(differences)
+
+    def test_enumeration_ends_where_the_flips_reach_the_resamples(self) -> None:
+        lost = np.full(4, -0.5)
+        assert sign_flip_p(lost, resamples=17) == 2 / 16
+        assert sign_flip_p(lost, resamples=16) != 2 / 16
+        assert sign_flip_p(np.full(13, 1.0)) == 2 / 2**13
+        assert sign_flip_p(np.full(14, 1.0)) != 2 / 2**14
+
+    def test_many_changes_are_sampled(self) -> None:
+        differences = np.round(_differences(15, 1.0, shift=0.15), 1)
+        assert 0.02 < _plain_p(differences) < 0.9
+        assert sign_flip_p(differences, resamples=20_000) == pytest.approx(_plain_p(differences), abs=0.015)
+        assert sign_flip_p(np.full(200, 0.1)) == 1 / 10_001
+        assert sign_flip_p(np.resize([0.25, -0.25], 400)) == 1.0
+
+    def test_every_sign_is_drawn_evenly_and_by_itself(self) -> None:
+        for size in (1, 8, 9, 17):
+            powers = 2.0 ** np.arange(size)
+            sums = statistics._flipped_sums(powers, 40_000, 1)
+            signs = (((sums + powers.sum()) / 2).astype(int)[:, None] >> np.arange(size)) & 1
+            assert signs.mean(axis=0) == pytest.approx(0.5, abs=0.02)
+            if size > 1:
+                assert np.abs(np.corrcoef(signs.T) - np.eye(size)).max() < 0.03
+
+    def test_ties_by_rounding_count(self) -> None:
+        # 0.1 + 0.2 - 0.3 is not 0 in floating point, nor are its flips equal in size.
+        assert sign_flip_p(np.array([0.1, 0.2, -0.3])) == 1.0
+        assert sign_flip_p(np.array([1e-3, 5e-10])) == 1.0
+
+    def test_a_sum_short_by_more_than_the_tolerance_is_no_tie(self) -> None:
+        assert sign_flip_p(np.array([0.5, 3e-9])) == 0.5
+        assert sign_flip_p(np.array([0.5, -3e-9])) == 1.0
+
+
+@given(SCORES, st.randoms())
+@settings(max_examples=40)
+def test_the_order_of_the_queries_changes_nothing(scores: tuple[np.ndarray, np.ndarray], random: Any) -> None:
+    baseline, candidate = scores
+    order = list(range(baseline.size))
+    random.shuffle(order)
+    assert paired(baseline[order], candidate[order], **FEW) == paired(baseline, candidate, **FEW)
+    moved = (candidate - baseline)[order]
+    assert guarded_bounds(moved, **FEW) == guarded_bounds(candidate - baseline, **FEW)
+
+
+@given(SCORES)
+@settings(max_examples=40)
+def test_swapping_the_sides_negates(scores: tuple[np.ndarray, np.ndarray]) -> None:
+    there, back = paired(*scores, **FEW), paired(*reversed(scores), **FEW)
+    assert back.delta == -there.delta
+    assert (back.p, back.sd, back.mde, back.same) == (there.p, there.sd, there.mde, there.same)
+    assert (back.better, back.worse) == (there.worse, there.better)
+    if abs(there.delta) > 1e-9:
+        assert back.ci == Interval(-there.ci.high, -there.ci.low)
+        bounds, mirror = (
+            guarded_bounds(scores[1] - scores[0], **FEW),
+            guarded_bounds(scores[0] - scores[1], **FEW),
+        )
+        assert mirror == Interval(-bounds.high, -bounds.low)
+
+
+@given(SCORES)
+@settings(max_examples=40)
+def test_every_number_keeps_its_bounds(scores: tuple[np.ndarray, np.ndarray]) -> None:
+    got = paired(*scores, **FEW)
+    differences = scores[1] - scores[0]
+    assert got.better + got.worse + got.same == got.n == differences.size
+    assert differences.min() - 1e-9 <= got.ci.low <= got.ci.high <= differences.max() + 1e-9
+    assert 0 < got.p <= 1
+    assert math.copysign(1.0, got.ci.low) == 1.0 or got.ci.low < 0
+    assert math.copysign(1.0, got.ci.high) == 1.0 or got.ci.high < 0
+
+
+@given(st.integers(1, 3000), st.sampled_from([0.0, 1 / 3, 0.7, 1.0]), st.sampled_from([0.0, 0.02]))
+@settings(max_examples=30)
+def test_identical_runs_show_no_change_at_any_size(n: int, value: float, margin: float) -> None:
+    scores = np.full(n, value)
+    scores[::2] = 0.5
+    same = paired(scores, scores.copy())
+    assert (same.delta, same.ci, same.p, same.sd, same.mde) == (0.0, Interval(0.0, 0.0), 1.0, 0.0, 0.0)
+    assert (same.better, same.worse, same.same) == (0, 0, n)
+    bounds = guarded_bounds(scores - scores)
+    assert bounds == Interval(0.0, 0.0)
+    assert read(same, bounds, margin=margin) == "not_worse"
+
+
+def test_nothing_else_that_is_computed_moves_a_result() -> None:
+    values = _differences(90, 0.3)
+    alone = (bootstrap_interval(values), guarded_bounds(values), sign_flip_p(values))
+    for n in (90, 300):
+        paired(np.zeros(n), _differences(n, 0.4, seed=5))
+    assert (bootstrap_interval(values), guarded_bounds(values), sign_flip_p(values)) == alone
+
+
+class TestPaired:
+    def test_it_counts_and_averages(self) -> None:
+        got = paired(np.array([0.5, 0.5, 1.0, 0.0, 0.25]), np.array([1.0, 0.0, 1.0, 1.0, 0.25 + 5e-10]))
+        assert (got.n, got.better, got.worse, got.same) == (5, 2, 1, 2)
+        assert (got.baseline, got.candidate) == (0.45, pytest.approx(0.65))
+        assert got.delta == got.candidate - got.baseline
+        assert got.sd == pytest.approx(np.std([0.5, -0.5, 0, 1, 0], ddof=1))
+        assert got.mde == pytest.approx(2.8016 * got.sd / math.sqrt(5), rel=1e-4)
+        assert got.p == sign_flip_p(np.array([0.5, -0.5, 1.0]))
+        assert got.ci == bootstrap_interval(np.array([0.5, -0.5, 0, 1, 5e-10]))
+
+    def test_resamples_and_seed_reach_both_methods(self) -> None:
+        baseline, candidate = np.zeros(40), _differences(40, 0.9)
+        got = paired(baseline, candidate, resamples=500, seed=9)
+        assert got.ci == bootstrap_interval(candidate, resamples=500, seed=9)
+        assert got.p == sign_flip_p(candidate, resamples=500, seed=9)
+        assert got.p != sign_flip_p(candidate, resamples=500)
+
+    def test_one_query_has_no_deviation(self) -> None:
+        got = paired(np.array([1.0]), np.array([0.0]))
+        assert (got.delta, got.sd, got.mde, got.p, got.ci) == (-1.0, 0.0, 0.0, 1.0, Interval(-1.0, -1.0))
+
+    @pytest.mark.parametrize(
+        ("baseline", "candidate"),
+        [(np.zeros(0), np.zeros(0)), (np.zeros(2), np.zeros(1)), (np.zeros((2, 2)), np.zeros((2, 2)))],
+    )
+    def test_columns_that_do_not_fit_are_a_bug(self, baseline: np.ndarray, candidate: np.ndarray) -> None:
+        with pytest.raises(ValueError, match="two equal, non-empty columns"):
+            paired(baseline, candidate)
+
+
+class TestPower:
+    @pytest.mark.parametrize(("n", "published"), [(50, 0.119), (100, 0.084), (300, 0.049)])
+    def test_smallest_detectable_difference(self, n: int, published: float) -> None:
+        assert smallest_detectable(0.3, n) == pytest.approx(published, abs=5e-4)
+        assert smallest_detectable(0.3, n) == pytest.approx(
+            (1.9599639845 + 0.8416212336) * 0.3 / math.sqrt(n)
+        )
+
+    @given(st.floats(0.01, 0.9), st.integers(1, 5000))
+    def test_queries_needed_is_its_inverse(self, sd: float, n: int) -> None:
+        drop = smallest_detectable(sd, n)
+        assert queries_needed(sd, drop) == n
+        assert queries_needed(sd, drop * 1.0001) <= n
+        assert queries_needed(sd, drop * 0.9999) == n + 1 + (n > 4999)
+
+    def test_at_least_one_query_is_needed(self) -> None:
+        assert queries_needed(0.0, 0.02) == 1
+        assert queries_needed(0.3, 0.02) == 1766
+
+
+class TestHolm:
+    @pytest.mark.parametrize(
+        ("ps", "adjusted"),
+        [
+            ([], []),
+            ([0.2], [0.2]),
+            ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),
+            ([0.5, 0.6, 0.01], [1.0, 1.0, 0.03]),
+            ([0.02, 0.02], [0.04, 0.04]),
+            ([0.4, 0.9], [0.8, 0.9]),
+        ],
+    )
+    def test_known_values(self, ps: list[float], adjusted: list[float]) -> None:
+        assert holm(ps) == pytest.approx(adjusted)
+
+    @given(st.lists(st.floats(0, 1), max_size=20))
+    def test_it_never_lowers_never_exceeds_one_and_keeps_the_order(self, ps: list[float]) -> None:
+        adjusted = holm(ps)
+        assert all(p <= q <= 1 for p, q in zip(ps, adjusted, strict=True))
+        assert [q for _, q in sorted(zip(ps, adjusted, strict=True))] == sorted(adjusted)
+
+
+def _stats(low: float, high: float, *, changed: int = 5) -> Paired:
+    return Paired(
+        n=10, baseline=0.5, candidate=0.5, delta=0.0, ci=Interval(low, high), p=0.5,
+        better=changed, worse=0, same=10 - changed, mde=0.1, sd=0.1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ci", "lower", "margin", "reading"),
+    [
+        ((-0.2, -0.1), -0.3, 0.02, "worse"),
+        ((-0.2, -2e-9), -0.001, 0.02, "worse"),
+        ((-0.2, -5e-10), -0.001, 0.02, "not_worse"),
+        ((0.1, 0.2), -0.3, 0.02, "better"),
+        ((2e-9, 0.2), -0.3, 0.02, "better"),
+        ((5e-10, 0.2), -0.3, 0.02, "unclear"),
+        ((-0.1, 0.1), -0.019, 0.02, "not_worse"),
+        ((-0.1, 0.1), -0.02, 0.02, "unclear"),
+        ((-0.1, 0.1), -0.02 + 5e-10, 0.02, "unclear"),
+        ((-0.1, 0.1), -0.02 + 2e-9, 0.02, "not_worse"),
+        ((-0.1, 0.1), -0.021, 0.02, "unclear"),
+        ((-0.1, 0.1), 0.0, 0.0, "unclear"),
+        ((-0.1, 0.1), 0.01, 0.0, "not_worse"),
+    ],
+)
+def test_readings(ci: tuple[float, float], lower: float, margin: float, reading: str) -> None:
+    assert read(_stats(*ci), Interval(lower, 0.3), margin=margin) == reading
+
+
+def test_no_change_at_all_is_not_worse_even_without_a_margin() -> None:
+    assert read(_stats(0.0, 0.0, changed=0), Interval(0.0, 0.0), margin=0.0) == "not_worse"
+    assert read(_stats(0.0, 0.0, changed=1), Interval(0.0, 0.0), margin=0.0) == "unclear"
