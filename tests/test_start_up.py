@@ -19,10 +19,18 @@ def loaded(*words: str, cwd: Path) -> set[str]:
     """Top-level modules that a command imports."""
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "rageval_action", *words],
-        check=False, capture_output=True, text=True, cwd=cwd, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    names = (line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:"))
+    names = (
+        line.rsplit("|", 1)[-1].strip()
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    )
     return {name.split(".")[0] for name in names}
 
 
@@ -42,7 +50,16 @@ def test_evaluate_loads_what_it_needs(project: Path) -> None:
     words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run")
     found = loaded(*words, cwd=project)
     assert {"numpy", "faiss", "msgspec"} <= found
-    assert not found & {"torch", "sentence_transformers", "anthropic", "rich", "jinja2", "requests", "yaml", "scipy"}
+    assert not found & {
+        "torch",
+        "sentence_transformers",
+        "anthropic",
+        "rich",
+        "jinja2",
+        "requests",
+        "yaml",
+        "scipy",
+    }
 
 
 @pytest.mark.skipif(not BASE.exists(), reason="the base environment (.venv) is not made: run `make base`")
@@ -59,6 +76,8 @@ class TestBaseInstall:
         assert done.stdout.strip() == "[]"
 
     def test_runs_the_demo(self) -> None:
-        done = subprocess.run([BASE.parent / "rageval", "demo"], check=False, capture_output=True, text=True, cwd=ROOT)
+        done = subprocess.run(
+            [BASE.parent / "rageval", "demo"], check=False, capture_output=True, text=True, cwd=ROOT
+        )
         assert done.returncode == 0, done.stderr
         assert "Retrieval got worse" in done.stdout

@@ -100,6 +100,18 @@ class Filler:
                 break
         return Ranking(query_id=query.id, hits=tuple(hits), latency_ms=dict(latency))
 
+    def settled(self, query: Query, results: Sequence[tuple[str, float]], depth: int) -> bool:
+        """True when `depth` documents are reached and the last result is worse than the last that counts."""
+        documents: set[str] = set()
+        least = min((score for _, score in results), default=0.0)
+        for name, score in sorted(results, key=lambda pair: -pair[1]):
+            hit = self._hit(name, 1, score)
+            if not self._enforce or self._visible(query, hit):
+                documents.add(hit.doc)
+            if len(documents) >= depth:
+                return score > least
+        return False
+
     def failed(self, query: Query, why: str, latency: Mapping[str, float] | None = None) -> Ranking:
         """A ranking that says why there is none."""
         return Ranking(query_id=query.id, error=why, latency_ms=dict(latency or {}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -16,6 +16,7 @@ from rageval_action.retrievers.external import AnswerError, Filler, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.progress import track
+from rageval_action.retrievers.templates import at, fill_template, fill_text, path, values_of
 from rageval_action.transport import Client, TransportError, fill, public
 
 GIVE_UP = 10
@@ -43,7 +44,7 @@ class HttpRetriever:
         self._method = options.text("method", "POST", choices=("POST", "GET"))
         self._body = _template(options)
         self._paths = tuple(
-            _path(options.text(f"{name}_path", default))
+            path(options.text(f"{name}_path", default))
             for name, default in (("results", "results"), ("id", "id"), ("score", "score"))
         )
         self._concurrency = options.integer("concurrency", 4, least=1, most=64)
@@ -71,9 +72,9 @@ class HttpRetriever:
         pool = ThreadPoolExecutor(self._concurrency)
         try:
             pending = [pool.submit(self._ask, query, depth) for query in queries]
-            for at, future in track(list(enumerate(pending)), "asking the service"):
+            for number, future in track(list(enumerate(pending)), "asking the service"):
                 found, latency = future.result()
-                query = queries[at]
+                query = queries[number]
                 rankings.append(
                     filler.failed(query, found, latency)
                     if isinstance(found, str)
@@ -113,33 +114,21 @@ class HttpRetriever:
             self._silent = self._silent + 1 if silent else 0
 
     def _request(self, query: Query, depth: int) -> Any:
-        values = _values(query, depth)
+        values = values_of(query, depth)
         address = urlsplit(self._url)
-        path = f"{address.path}?{address.query}" if address.query else address.path
+        target = f"{address.path}?{address.query}" if address.query else address.path
         if self._method == "GET":
-            return self._client.request("GET", _fill_text(path, values, lambda text: quote(text, safe="")))
-        return self._client.request("POST", path, _filled(self._body, values))
+            return self._client.request("GET", fill_text(target, values, lambda text: quote(text, safe="")))
+        return self._client.request("POST", target, fill_template(self._body, values))
 
     def _results(self, answer: Any) -> list[tuple[str, float]]:
         results, name, score = self._paths
-        found = _at(answer, results)
+        found = at(answer, results)
         if not isinstance(found, list):
             raise AnswerError(f"the answer has no list at {'.'.join(results) or 'its top'}")
         if not score:
-            return read_results([_at(item, name) for item in found])
-        return read_results([{"id": _at(item, name), "score": _at(item, score)} for item in found])
-
-
-def _values(query: Query, depth: int) -> dict[str, object]:
-    acl = query.acl
-    return {
-        "{id}": query.id,
-        "{query}": query.text,
-        "{depth}": depth,
-        "{acl.tenant}": acl.tenant if acl else "",
-        "{acl.principal}": acl.principal if acl else "",
-        "{acl.groups}": list(acl.groups) if acl else [],
-    }
+            return read_results([at(item, name) for item in found])
+        return read_results([{"id": at(item, name), "score": at(item, score)} for item in found])
 
 
 def _template(options: Options) -> object:
@@ -147,43 +136,3 @@ def _template(options: Options) -> object:
         return msgspec.json.decode(options.text("body", BODY).encode())
     except msgspec.DecodeError as error:
         raise options.wrong("body", f"it is not JSON: {error}") from None
-
-
-def _filled(template: object, values: Mapping[str, object]) -> object:
-    """The template with its placeholders replaced, at any depth."""
-    if isinstance(template, str):
-        return values[template] if template in values else _fill_text(template, values, str)
-    if isinstance(template, list):
-        return [_filled(item, values) for item in template]
-    if isinstance(template, dict):
-        return {name: _filled(item, values) for name, item in template.items()}
-    return template
-
-
-def _fill_text(text: str, values: Mapping[str, object], escape: Callable[[str], str]) -> str:
-    """One pass, so that a query which spells a placeholder stays a query."""
-    import re
-
-    pattern = "|".join(re.escape(name) for name in values)
-
-    def written(match: re.Match[str]) -> str:
-        value = values[match.group(0)]
-        return escape(",".join(value) if isinstance(value, list) else str(value))
-
-    return re.sub(pattern, written, text)
-
-
-def _path(text: str) -> tuple[str, ...]:
-    return tuple(part for part in text.split(".") if part)
-
-
-def _at(value: Any, path: Sequence[str]) -> Any:
-    """What lies at a path of names and list positions; None where there is nothing."""
-    for part in path:
-        if isinstance(value, dict):
-            value = value.get(part)
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
-            value = value[int(part)]
-        else:
-            return None
-    return value

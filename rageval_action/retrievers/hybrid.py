@@ -69,8 +69,8 @@ class HybridRetriever:
             scores = weighted_sum(lists, self._weights, self._normalise)
         hits = merged(found, scores, depth)
         spent = (time.perf_counter() - began) * 1000
-        latency["retrieve"] = latency.get("retrieve", 0.0) + spent
-        latency["total"] = latency.get("total", 0.0) + spent
+        for stage in ("retrieve", "total") if latency else ():
+            latency[stage] = latency.get(stage, 0.0) + spent
         return Ranking(query_id=query.id, hits=hits, latency_ms=latency)
 
 
@@ -173,9 +173,16 @@ def inner_costs(runs: Iterable[Run]) -> dict[str, float]:
 
 
 def inner_latency(rankings: Iterable[Ranking]) -> dict[str, float]:
-    """The parts' times, added up by stage: they ran one after the other."""
+    """The parts' times, added up by stage: they ran one after the other.
+
+    Nothing where a part was not timed for this query (the dense retriever times a sample): a sum that lacks a part
+    would look fast.
+    """
+    found = list(rankings)
     total: dict[str, float] = {}
-    for ranking in rankings:
+    if not all("total" in ranking.latency_ms for ranking in found):
+        return total
+    for ranking in found:
         for stage, spent in ranking.latency_ms.items():
             total[stage] = total.get(stage, 0.0) + spent
     return total

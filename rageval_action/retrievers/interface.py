@@ -58,8 +58,16 @@ RETRIEVERS: dict[str, str] = {
     "command": "rageval_action.retrievers.command:CommandRetriever",
     "http": "rageval_action.retrievers.http:HttpRetriever",
     "python": "rageval_action.retrievers.python:PythonRetriever",
+    "chroma": "rageval_action.retrievers.chroma:ChromaRetriever",
+    "elasticsearch": "rageval_action.retrievers.search_servers:ElasticsearchRetriever",
+    "lancedb": "rageval_action.retrievers.lancedb:LancedbRetriever",
+    "meilisearch": "rageval_action.retrievers.search_servers:MeilisearchRetriever",
+    "opensearch": "rageval_action.retrievers.search_servers:OpensearchRetriever",
+    "pgvector": "rageval_action.retrievers.pgvector:PgvectorRetriever",
+    "qdrant": "rageval_action.retrievers.search_servers:QdrantRetriever",
     "rerank": "rageval_action.retrievers.rerank:RerankRetriever",
     "run-file": "rageval_action.retrievers.run_file:RunFileRetriever",
+    "sqlite-vec": "rageval_action.retrievers.sqlite_vec:SqliteVecRetriever",
 }
 
 

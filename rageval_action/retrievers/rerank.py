@@ -76,10 +76,10 @@ class RerankRetriever:
             return Ranking(query_id=query.id, latency_ms=ranking.latency_ms, error=f"rerank: {error.message}")
         hits = _below(_ordered(head, scores), tail, label, depth)
         spent = (time.perf_counter() - began) * 1000
-        total = ranking.latency_ms.get("total", 0.0) + spent
-        return msgspec.structs.replace(
-            ranking, hits=hits, latency_ms=ranking.latency_ms | {"rerank": spent, "total": total}
-        )
+        latency = {**ranking.latency_ms, "rerank": spent}
+        if "total" in latency:  # a first stage that was not timed for this query leaves no total
+            latency["total"] += spent
+        return msgspec.structs.replace(ranking, hits=hits, latency_ms=latency)
 
 
 def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[tuple[Hit, float]]:

@@ -94,61 +94,111 @@ CASES: dict[str, tuple[Callable[[Path], None], str, str, int]] = {
     "golden set missing": (lambda p: (p / "golden.jsonl").unlink(), "golden.not-found", "golden.jsonl", 2),
     "golden set empty": (lambda p: (p / "golden.jsonl").write_text(""), "golden.empty", "golden.jsonl", 2),
     "golden set is an LFS pointer": (
-        lambda p: (p / "golden.jsonl").write_bytes(LFS), "golden.lfs-pointer", "golden.jsonl:1", 2,
+        lambda p: (p / "golden.jsonl").write_bytes(LFS),
+        "golden.lfs-pointer",
+        "golden.jsonl:1",
+        2,
     ),
     "golden set broken": (golden('{"id": "q9", "query": '), "golden.bad-row", "golden.jsonl:9", 2),
     "query id twice": (
-        golden('{"id": "q1", "query": "another", "relevant": ["sql-log"]}'), "golden.duplicate-id", "golden.jsonl:9", 2,
+        golden('{"id": "q1", "query": "another", "relevant": ["sql-log"]}'),
+        "golden.duplicate-id",
+        "golden.jsonl:9",
+        2,
     ),
-    "query without judgment": (golden('{"id": "q9", "query": "what"}'), "golden.bad-row", "golden.jsonl:9", 2),
+    "query without judgment": (
+        golden('{"id": "q9", "query": "what"}'),
+        "golden.bad-row",
+        "golden.jsonl:9",
+        2,
+    ),
     "judged ids match nothing": (
         only({"id": "q1", "query": "rotate vpn certificate", "relevant": ["nowhere-1"]}),
-        "golden.no-id-matches", "golden.jsonl", 2,
+        "golden.no-id-matches",
+        "golden.jsonl",
+        2,
     ),
     "snapshot missing": (lambda p: (p / "index").rename(p / "elsewhere"), "snapshot.not-found", "index", 2),
-    "manifest missing": (lambda p: (p / "index" / "manifest.json").unlink(), "snapshot.not-found", "manifest.json", 2),
-    "manifest broken": (
-        lambda p: (p / "index" / "manifest.json").write_text("{"), "snapshot.bad-manifest", "manifest.json", 2,
+    "manifest missing": (
+        lambda p: (p / "index" / "manifest.json").unlink(),
+        "snapshot.not-found",
+        "manifest.json",
+        2,
     ),
-    "vectors missing": (lambda p: (p / "index" / "embeddings.npy").unlink(), "snapshot.not-found", "embeddings.npy", 2),
+    "manifest broken": (
+        lambda p: (p / "index" / "manifest.json").write_text("{"),
+        "snapshot.bad-manifest",
+        "manifest.json",
+        2,
+    ),
+    "vectors missing": (
+        lambda p: (p / "index" / "embeddings.npy").unlink(),
+        "snapshot.not-found",
+        "embeddings.npy",
+        2,
+    ),
     "vectors are an LFS pointer": (
-        lambda p: (p / "index" / "embeddings.npy").write_bytes(LFS), "snapshot.lfs-pointer", "embeddings.npy:1", 2,
+        lambda p: (p / "index" / "embeddings.npy").write_bytes(LFS),
+        "snapshot.lfs-pointer",
+        "embeddings.npy:1",
+        2,
     ),
     "vectors cut off": (cut, "snapshot.truncated", "embeddings.npy", 2),
     "vectors are objects": (objects, "snapshot.object-array", "embeddings.npy", 2),
     "vectors of another dimension": (
         lambda p: save_vectors(p, np.ones((len(DOCUMENTS), DIMENSION + 1), dtype=np.float32)),
-        "snapshot.dimension-mismatch", "embeddings.npy", 2,
+        "snapshot.dimension-mismatch",
+        "embeddings.npy",
+        2,
     ),
     "fewer vectors than chunks": (
-        lambda p: save_vectors(p, vectors(p)[:-1]), "snapshot.count-mismatch", "", 2,
+        lambda p: save_vectors(p, vectors(p)[:-1]),
+        "snapshot.count-mismatch",
+        "",
+        2,
     ),
     "not a number": (not_a_number, "snapshot.not-finite", "embeddings.npy row 3", 2),
     "zero vectors": (mostly_zero, "snapshot.zero-vector", "embeddings.npy row 0", 2),
     "chunk id twice": (double_chunk, "snapshot.duplicate-id", "chunks.jsonl:5", 2),
     "changed after it was built": (
-        lambda p: (p / "index" / "chunks.jsonl").write_bytes((p / "index" / "chunks.jsonl").read_bytes() + b"\n"),
-        "snapshot.checksum-mismatch", "chunks.jsonl", 2,
+        lambda p: (p / "index" / "chunks.jsonl").write_bytes(
+            (p / "index" / "chunks.jsonl").read_bytes() + b"\n"
+        ),
+        "snapshot.checksum-mismatch",
+        "chunks.jsonl",
+        2,
     ),
     "no query vectors and no model": (uncached, "snapshot.no-query-vectors", "", 3),
     "unknown option in the file": (
-        lambda p: (p / "rageval.yml").write_text("goldn: golden.jsonl\n"), "config.unknown-key", "rageval.yml", 2,
+        lambda p: (p / "rageval.yml").write_text("goldn: golden.jsonl\n"),
+        "config.unknown-key",
+        "rageval.yml",
+        2,
     ),
     "file is no YAML": (
-        lambda p: (p / "rageval.yml").write_text("gates: [\n"), "config.bad-yaml", "rageval.yml:2", 2,
+        lambda p: (p / "rageval.yml").write_text("gates: [\n"),
+        "config.bad-yaml",
+        "rageval.yml:2",
+        2,
     ),
     "gate without a limit": (
         lambda p: (p / "rageval.yml").write_text("gates:\n  - {measure: recall@5}\n"),
-        "config.bad-gate", "rageval.yml: gates[0]", 2,
+        "config.bad-gate",
+        "rageval.yml: gates[0]",
+        2,
     ),
     "gate on an unknown measure": (
         lambda p: (p / "rageval.yml").write_text("gates:\n  - {measure: recal@5, max_drop: 0.1}\n"),
-        "config.unknown-measure", "rageval.yml: gates[0]", 2,
+        "config.unknown-measure",
+        "rageval.yml: gates[0]",
+        2,
     ),
 }
 
 
-ABSENT = """raise ModuleNotFoundError("No module named 'sentence_transformers'", name="sentence_transformers")\n"""
+ABSENT = (
+    """raise ModuleNotFoundError("No module named 'sentence_transformers'", name="sentence_transformers")\n"""
+)
 
 
 def run(project: Path) -> subprocess.CompletedProcess[str]:
@@ -157,7 +207,15 @@ def run(project: Path) -> subprocess.CompletedProcess[str]:
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(ABSENT)
     return rageval(
-        "evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run", "--json", "-",
+        "evaluate",
+        "--golden",
+        "golden.jsonl",
+        "--snapshot",
+        "index",
+        "--out",
+        "run",
+        "--json",
+        "-",
         cwd=project,
         env={"PYTHONPATH": f"{package.parent}:{ROOT}"},
     )

@@ -49,7 +49,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = chunks()
     generator = np.random.default_rng(3)
     for order in ("sorted", "shuffled", "reversed"):
-        turned = {"sorted": made, "reversed": made[::-1], "shuffled": [made[i] for i in generator.permutation(len(made))]}
+        turned = {
+            "sorted": made,
+            "reversed": made[::-1],
+            "shuffled": [made[i] for i in generator.permutation(len(made))],
+        }
         write_index(folder / order, rows=rows, chunks=turned[order])
     return folder
 
@@ -65,7 +69,9 @@ def kept(files: dict[str, bytes]) -> Iterator[str]:
             yield json.dumps(record, sort_keys=True)
         elif name == RANKINGS:
             for line in data.splitlines():
-                yield json.dumps({key: value for key, value in json.loads(line).items() if key not in EXEMPT_FIELDS})
+                yield json.dumps(
+                    {key: value for key, value in json.loads(line).items() if key not in EXEMPT_FIELDS}
+                )
         else:
             yield data.hex()
 
@@ -74,7 +80,10 @@ def evaluate(project: Path, order: str, threads: int, batch: int) -> list[str]:
     flags = {"golden": str(project / "golden.jsonl"), "snapshot": str(project / order), "threads": threads}
     config = load(flags, {}, {"retriever": {"name": "dense", "batch_size": batch}})
     world = pipeline.World(
-        now=lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC), new_id=lambda: "run", versions={}, hardware={}
+        now=lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+        new_id=lambda: "run",
+        versions={},
+        hardware={},
     )
     return list(kept(encode(pipeline.evaluate(config, world))))
 
@@ -83,7 +92,9 @@ def test_the_corpus_is_what_the_test_needs(project: Path) -> None:
     texts = [chunk.text for chunk in chunks()]
     assert sum(texts.count(text) > 1 for text in texts) >= 0.2 * len(texts)
     rows = [json.loads(line) for line in evaluate(project, "sorted", 1, 300)[1:] if line.startswith("{")]
-    straddling = sum(row["results"][K - 1]["score"] == row["results"][K]["score"] for row in rows if "results" in row)
+    straddling = sum(
+        row["results"][K - 1]["score"] == row["results"][K]["score"] for row in rows if "results" in row
+    )
     assert straddling >= QUERIES // 3
 
 
@@ -99,8 +110,15 @@ def test_the_hash_seed_moves_nothing(project: Path) -> None:
     for seed in ("0", "1", "4711"):
         out = project / f"out-{seed}"
         done = rageval(
-            "evaluate", "--golden", "golden.jsonl", "--snapshot", "sorted", "--out", out,
-            cwd=project, env={"PYTHONHASHSEED": seed},
+            "evaluate",
+            "--golden",
+            "golden.jsonl",
+            "--snapshot",
+            "sorted",
+            "--out",
+            out,
+            cwd=project,
+            env={"PYTHONHASHSEED": seed},
         )
         assert done.returncode == 0, done.stderr
         found.append(list(kept({path.name: path.read_bytes() for path in out.iterdir()})))
