@@ -23,7 +23,8 @@ class HybridRetriever:
     rrf), `weights` (one a part, in the order of `of`), `normalise` (of weighted: minmax, zscore, none),
     `candidates` (documents asked of each part, at least the depth); `LABEL.option` for a part's own options.
 
-    The parts run one after the other, so `retrieve` is the sum of their times.
+    The parts run one after the other, so `retrieve` is the sum of their times. A `bm25` part brings only chunks that
+    share a word with the query, unless its `matches_only` says otherwise: the rest would be candidates by their ids.
     """
 
     def __init__(self, context: RetrieverContext) -> None:
@@ -77,11 +78,17 @@ class HybridRetriever:
 def reciprocal_rank(
     lists: Sequence[Sequence[tuple[str, float]]], weights: Sequence[float], k: int
 ) -> dict[str, float]:
-    """Sum of weight / (k + rank) over the lists with the id (Cormack, Clarke, Büttcher, SIGIR 2009)."""
+    """Sum of weight / (k + rank) over the lists with the id (Cormack, Clarke, Büttcher, SIGIR 2009).
+
+    Equal scores of a list share their first rank, so that equal texts stay equal and no id is favoured.
+    """
     scores: dict[str, float] = {}
     for entries, weight in zip(lists, weights, strict=True):
-        for rank, (name, _) in enumerate(entries, 1):
-            scores[name] = scores.get(name, 0.0) + weight / (k + rank)
+        shared, before = 0, None
+        for rank, (name, score) in enumerate(entries, 1):
+            shared = shared if score == before else rank
+            before = score
+            scores[name] = scores.get(name, 0.0) + weight / (k + shared)
     return scores
 
 
@@ -148,7 +155,10 @@ def parts(options: Options, context: RetrieverContext, names: Sequence[str]) -> 
         label = label or name
         if label in found:
             raise options.wrong("of", f'"{label}" is named twice; write one of them as label={name}')
-        found[label] = build(name, msgspec.structs.replace(context, options=options.part(label)))
+        own = options.part(label)
+        if name == "bm25" and len(names) > 1:
+            own.setdefault("matches_only", True)
+        found[label] = build(name, msgspec.structs.replace(context, options=own))
     if not found:
         raise options.wrong("of", "no retriever is named")
     return found

@@ -18,6 +18,7 @@ from rageval_action.core.hashing import text_hash
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run
 from rageval_action.retrievers.interface import RETRIEVERS, Access, Retriever, RetrieverContext, build
+from tests.contracts import built
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -34,9 +35,7 @@ class Case(Struct, frozen=True, kw_only=True):
     enforces: bool = True
 
 
-CASES: dict[str, Case] = {
-    "dense": Case(),
-}
+CASES: dict[str, Case] = {name: Case(make=make) for name, make in built.MAKERS.items()}
 
 WORDS = [
     "vpn",
@@ -52,6 +51,7 @@ WORDS = [
     "delta",
     "echo",
 ]
+built.WORDS[:] = WORDS
 
 
 def _vector(text: str) -> NDArray[np.float32]:

@@ -17,6 +17,12 @@ def test_reciprocal_ranks_are_added() -> None:
     )
 
 
+def test_equal_scores_share_their_rank() -> None:
+    assert reciprocal_rank([[("a", 5.0), ("b", 4.0), ("c", 4.0), ("d", 1.0)]], [1.0], 60) == pytest.approx(
+        {"a": 1 / 61, "b": 1 / 62, "c": 1 / 62, "d": 1 / 64}
+    )
+
+
 def test_scores_are_normalised_within_their_list_before_they_are_added() -> None:
     lists = [[("a", 10.0), ("b", 6.0), ("c", 2.0)], [("b", 0.9), ("d", 0.1)]]
     assert weighted_sum(lists, [0.5, 0.5], "minmax") == pytest.approx(
@@ -48,6 +54,7 @@ def test_parts_are_fused_with_their_own_options_scores_and_times(exact: str) -> 
     run = hybrid.retrieve([Query(id="q", text="gamma")], 3)
     hits = run.rankings[0].hits
     assert [(hit.id, hit.rank) for hit in hits] == [("c3", 1), ("c1", 2), ("c2", 3)]
+    assert hits[1].stages.keys() == {"exact"}, "c1 shares no word with the query"
     assert hits[0].score == pytest.approx(1 / 12 + 1 / 11)
     assert hits[0].stages == {"exact": pytest.approx(0.5), "lex": pytest.approx(hits[0].stages["lex"])}
     assert run.parameters["lex.k1"] == 1.2
@@ -68,7 +75,7 @@ def test_a_query_that_one_part_fails_is_failed_and_names_the_part(exact: str) ->
     run = hybrid.retrieve([Query(id="q1", text="alpha"), Query(id="q2", text="alpha")], 2)
     assert run.rankings[0].error == "exact: no answer"
     assert run.rankings[0].hits == ()
-    assert [hit.id for hit in run.rankings[1].hits] == ["c2", "c1"]
+    assert [hit.id for hit in run.rankings[1].hits] == ["c1", "c2"]
 
 
 def test_depth_counts_documents() -> None:

@@ -1,0 +1,189 @@
+"""How the contract suite builds retrievers that need more than a snapshot: a store, a server, a program, a file.
+
+Every maker fills its store with the context's own chunks, so that all retrievers rank the same corpus.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from unittest import mock
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rageval_action.core.types import Chunk, Query, Run
+from rageval_action.retrievers import rerank
+from rageval_action.retrievers.dense import DenseRetriever
+from rageval_action.retrievers.interface import OptionValue, Retriever, RetrieverContext, build
+from tests.fakes import search_servers
+from tests.fakes.databases import fill_chroma, fill_lancedb, fill_postgres, fill_sqlite_vec
+from tests.fakes.programs.words import Search, cosine, vector
+from tests.fakes.server import FakeService, Request
+from tests.unit.retrievers.programs import FOLDER, interpreter
+
+Maker = Callable[[str, RetrieverContext], Retriever]
+
+_FILLED: dict[tuple[str, bytes], dict[str, OptionValue]] = {}
+"""Stores that are filled already, by kind and chunks."""
+
+_KEPT: list[object] = []
+"""What must live as long as the test run: folders, clients, servers."""
+
+WORDS: list[str] = []
+"""The words that vectors count; the suite sets them."""
+
+
+def _with(context: RetrieverContext, options: dict[str, OptionValue]) -> RetrieverContext:
+    return msgspec.structs.replace(context, options={**options, **context.options})
+
+
+def _folder() -> Path:
+    made = tempfile.TemporaryDirectory(prefix="rageval-contract-")
+    _KEPT.append(made)
+    path = Path(made.name).resolve()
+    path.chmod(0o755)
+    return path
+
+
+def _once(kind: str, fill: Callable[[Sequence[Chunk], NDArray[np.float32]], dict[str, OptionValue]]) -> Maker:
+    """A maker that fills a store once for each corpus."""
+
+    def make(name: str, context: RetrieverContext) -> Retriever:
+        key = (kind, msgspec.json.encode(context.snapshot.chunks))
+        if key not in _FILLED:
+            _FILLED[key] = fill(context.snapshot.chunks, np.concatenate(context.snapshot.shards))
+        return build(name, _with(context, _FILLED[key]))
+
+    return make
+
+
+def _served(
+    start: Callable[[Sequence[Chunk], NDArray[np.float32]], FakeService], **options: OptionValue
+) -> Maker:
+    """A maker that starts a server once for each corpus."""
+
+    def fill(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+        service = start(chunks, vectors)
+        _KEPT.append(service.__enter__())
+        return {"url": service.url, **options}
+
+    return _once(repr((start, options)), fill)
+
+
+def _postgres(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    table = f"contract_{len(_FILLED)}"
+    os.environ["RAGEVAL_CONTRACT_DATABASE"] = fill_postgres(table, chunks, vectors)
+    return {"table": table, "dsn_env": "RAGEVAL_CONTRACT_DATABASE"}
+
+
+def _sqlite(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    path = fill_sqlite_vec(_folder() / "v.db", chunks, vectors)
+    return {"file": str(path), "table": "vec", "texts": "chunks", "id": "chunk_id", "metric": "cosine"}
+
+
+def _lancedb(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    return {"path": str(fill_lancedb(_folder() / "db", chunks, vectors)), "table": "docs", "metric": "cosine"}
+
+
+def _chroma(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    folder = _folder() / "db"
+    _KEPT.append(fill_chroma(folder, chunks, vectors))
+    return {"path": str(folder), "collection": "docs"}
+
+
+def _program(chunks: Sequence[Chunk], _: NDArray[np.float32]) -> Path:
+    folder = _folder()
+    shutil.copyfile(FOLDER / "words.py", folder / "words.py")
+    held = {"words": WORDS, "chunks": [[chunk.id, chunk.text] for chunk in chunks]}
+    (folder / "chunks.json").write_text(json.dumps(held), encoding="utf-8")
+    return folder
+
+
+def _command(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    folder = _program(chunks, vectors)
+    return {"command": f"{interpreter()} words.py chunks.json", "cwd": str(folder)}
+
+
+def _python(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
+    folder = str(_program(chunks, vectors))
+    return {"function": "words:search", "path": folder, "cwd": folder, "python": interpreter()}
+
+
+def _http(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> FakeService:
+    answer = Search(str(_program(chunks, vectors) / "chunks.json"))
+
+    def search(request: Request, _: object) -> object:
+        found = answer(msgspec.json.decode(request.body)["query"])
+        return {"results": [{"id": name, "score": score} for name, score in found]}
+
+    return FakeService({"POST ": search, "POST /": search})
+
+
+@functools.cache
+def _runs() -> Path:
+    return _folder()
+
+
+class _FromFile:
+    """Writes what the dense retriever finds into a file, and reads it back as `run-file` does."""
+
+    def __init__(self, name: str, context: RetrieverContext) -> None:
+        self._name, self._context = name, context
+
+    def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
+        """Rank, write, read."""
+        audited = msgspec.structs.replace(self._context, access="audit")
+        found = DenseRetriever(audited).retrieve(queries, 500)
+        path = _runs() / f"{hashlib.sha256(msgspec.json.encode(audited.snapshot.chunks)).hexdigest()}.jsonl"
+        path.write_text(
+            "\n".join(msgspec.json.encode(one).decode() for one in found.rankings), encoding="utf-8"
+        )
+        return build(self._name, _with(self._context, {"file": str(path), "format": "jsonl"})).retrieve(
+            queries, depth
+        )
+
+
+class _WordScorer:
+    """A cross-encoder that counts words."""
+
+    cost: dict[str, float] = {}  # noqa: RUF012 - nothing is paid for
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Cosine of word counts."""
+        return [cosine(vector(query, WORDS), vector(text, WORDS)) for text in texts]
+
+
+def _rerank(name: str, context: RetrieverContext) -> Retriever:
+    with mock.patch.object(rerank, "scorer", return_value=_WordScorer()):
+        return build(name, _with(context, {"top": 500}))
+
+
+MAKERS: dict[str, Maker] = {
+    "bm25": build,
+    "chroma": _once("chroma", _chroma),
+    "command": _once("command", _command),
+    "dense": build,
+    "elasticsearch": _served(
+        lambda c, v: search_servers.elasticsearch(search_servers.Index(c, v)), index="docs"
+    ),
+    "http": _served(_http),
+    "hybrid": build,
+    "lancedb": _once("lancedb", _lancedb),
+    "meilisearch": _served(lambda c, v: search_servers.meilisearch(search_servers.Index(c, v)), index="docs"),
+    "opensearch": _served(lambda c, v: search_servers.opensearch(search_servers.Index(c, v)), index="docs"),
+    "pgvector": _once("pgvector", _postgres),
+    "python": _once("python", _python),
+    "qdrant": _served(search_servers.qdrant, collection="docs", id="payload.chunk_id"),
+    "rerank": _rerank,
+    "run-file": _FromFile,
+    "sqlite-vec": _once("sqlite-vec", _sqlite),
+}
+"""Retriever -> how it is built over a context's chunks."""
