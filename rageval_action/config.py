@@ -6,6 +6,7 @@ file: when a pull request is judged, the file is the base branch's (design §8).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -161,12 +162,15 @@ def _beside(file: Path, location: str) -> str:
 
 
 def parse_file(data: bytes, *, where: str) -> dict[str, object]:
-    """The values of a configuration file; every key is known."""
+    """The values of a configuration file; every key is known and stands there once."""
     import yaml
 
-    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        values = yaml.load(data, Loader=loader)  # noqa: S506 - a safe loader, the C one where there is one
+        loader = kind(data)
+        node = loader.get_single_node()
+        _refuse_repeats(node, where)
+        values = loader.construct_document(node) if node is not None else None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}:{mark.line + 1}" if mark else where
@@ -180,6 +184,27 @@ def parse_file(data: bytes, *, where: str) -> dict[str, object]:
         if key not in BY_NAME and key not in POLICY_KEYS:
             raise _unknown(key, where)
     return values
+
+
+def _refuse_repeats(root: Any, where: str) -> None:
+    """YAML libraries keep the last of two equal keys: a gate would vanish without a word."""
+    seen: set[int] = set()
+    left = [root] if root is not None else []
+    while left:
+        node = left.pop()
+        if id(node) in seen or node.id == "scalar":
+            continue
+        seen.add(id(node))
+        if node.id == "sequence":
+            left += node.value
+            continue
+        keys: set[object] = set()
+        for key, value in node.value:
+            left.append(value)
+            if key.id == "scalar" and key.value in keys:
+                place = f"{where}:{key.start_mark.line + 1}"
+                raise ConfigError("config.bad-yaml", f'"{key.value}" occurs twice.', where=place)
+            keys.add(key.value if key.id == "scalar" else id(key))
 
 
 def _unknown(key: str, where: str) -> ConfigError:
@@ -248,7 +273,7 @@ def _typed(option: Option, value: object, place: str) -> Any:
             case "integer":
                 return _integer(value)
             case "number":
-                return msgspec.convert(value, float, strict=False)
+                return _number(value)
             case "flag":
                 return _flag(value)
             case "list":
@@ -267,6 +292,13 @@ def _integer(value: object) -> int:
     number = msgspec.convert(value, int, strict=False)
     if number < 0:
         raise ValueError(f"{number} is negative")
+    return number
+
+
+def _number(value: object) -> float:
+    number = msgspec.convert(value, float, strict=False)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is not a number")
     return number
 
 

@@ -35,7 +35,7 @@ class World(Struct, frozen=True, kw_only=True):
 
     now: Callable[[], datetime.datetime]
     new_id: Callable[[], str]
-    versions: Mapping[str, str]
+    versions: Callable[[], Mapping[str, str]]
     hardware: Mapping[str, str | int]
     git: GitInfo = GitInfo()
 
@@ -81,7 +81,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
         run_id=world.new_id(),
         created_at=world.now(),
         git=world.git,
-        versions=dict(world.versions),
+        versions=dict(world.versions()),
         hardware=dict(world.hardware),
         region=config.region,
     )
@@ -133,7 +133,7 @@ def relabelled(run: RunRecord, golden: str) -> RunRecord:
 
 
 def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
-    """`qrels.txt` and `run.txt` of a record, at its unit.
+    """`qrels.txt` and `run.txt` of a record, at its unit and to its depth.
 
     Raises:
         RecordError: `export.not-graded` when a query is judged by groups or evidence, which qrels cannot say.
@@ -145,8 +145,11 @@ def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
         text = f'{len(rows) - len(qrels)} queries are judged by groups or evidence, "{other}" the first.'
         hint = "Qrels hold graded ids only."
         raise RecordError("export.not-graded", text, hint=hint, where=where)
-    unit = run.record.golden.unit
-    rankings = {row.query_id: TrecRanking(*unit_scores(row.results, unit)) for row in rows}
+    unit, depth = run.record.golden.unit, run.record.retriever.depth
+    rankings = {}
+    for row in rows:
+        ids, scores = unit_scores(row.results, unit)
+        rankings[row.query_id] = TrecRanking(ids[:depth], scores[:depth])
     return {"qrels.txt": format_qrels(qrels).encode(), "run.txt": format_run(rankings).encode()}
 
 

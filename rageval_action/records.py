@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from rageval_action.core.record import MEMBERS, RunRecord, decode
+from rageval_action.core.record import MEMBERS, RECORD, RunRecord, decode
 from rageval_action.errors import RecordError
 
 MAX_MEMBER_BYTES = 2 << 30
@@ -23,25 +24,37 @@ def read_record(location: str | Path) -> RunRecord:
     """Read a record from a folder or a `.zip`; only its own members are opened, by name, in memory.
 
     Raises:
-        RecordError: `record.not-found`, `record.bad-zip`, `record.too-large`, and those of `core.record.decode`.
+        RecordError: `record.not-found`, `record.not-readable`, `record.bad-zip`, `record.too-large`, and those of
+            `core.record.decode`.
     """
     path = Path(location)
     where = str(location)
-    if path.is_dir():
-        members = {name: (path / name).read_bytes() for name in MEMBERS if (path / name).is_file()}
-    elif path.is_file():
-        members = _members_of_zip(path, where)
-    else:
-        hint = "Give the folder that `rageval evaluate --out` wrote, or its zip."
-        raise RecordError("record.not-found", "there is no record here.", hint=hint, where=where)
+    try:
+        if path.is_dir():
+            members = {name: _file(path / name) for name in MEMBERS if (path / name).is_file()}
+        elif path.is_file():
+            members = _members_of_zip(path, where)
+        else:
+            hint = "Give the folder that `rageval evaluate --out` wrote, or its zip."
+            raise RecordError("record.not-found", "there is no record here.", hint=hint, where=where)
+    except OSError as error:
+        raise RecordError("record.not-readable", f"{error.strerror or error}.", where=where) from error
     return decode(members, where=where)
+
+
+def _file(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > MAX_MEMBER_BYTES:
+        raise RecordError("record.too-large", f"it has {size} bytes.", where=str(path))
+    return path.read_bytes()
 
 
 def _members_of_zip(path: Path, where: str) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
-            return {name: _member(archive, name, where) for name in MEMBERS if name in archive.namelist()}
-    except (zipfile.BadZipFile, NotImplementedError, OSError, EOFError, RuntimeError) as error:
+            held = set(archive.namelist())
+            return {name: _member(archive, name, where) for name in MEMBERS if name in held}
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise RecordError("record.bad-zip", f"not a readable zip: {error}.", where=where) from error
 
 
@@ -50,10 +63,11 @@ def _member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
     bomb = entry.file_size > RATIO_FREE_BYTES and entry.file_size > MAX_RATIO * max(entry.compress_size, 1)
     if entry.file_size > MAX_MEMBER_BYTES or bomb:
         raise RecordError("record.too-large", f"{name} unpacks to {entry.file_size} bytes.", where=where)
-    with archive.open(entry) as member:
-        data = member.read(entry.file_size + 1)
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{name} is packed in a way that no record is")
+    data = archive.read(entry)
     if len(data) != entry.file_size:
-        raise RecordError("record.bad-zip", f"{name} is not as long as the zip says.", where=where)
+        raise ValueError(f"{name} is not as long as the zip says")
     return data
 
 
@@ -67,33 +81,44 @@ def check_out(out: Path) -> None:
         return
     if out.exists() or out.is_symlink():
         hint = "Give a new or empty folder to --out."
-        raise RecordError(
-            "record.out-not-empty", "it exists and is not an empty folder.", hint=hint, where=str(out)
-        )
+        text = "it exists and is not an empty folder."
+        raise RecordError("record.out-not-empty", text, hint=hint, where=str(out))
 
 
 def write_files(out: Path, files: Mapping[str, bytes]) -> None:
     """Write all `files` into the new or empty folder `out`, or none of them.
 
-    They are written to a folder beside it first, which then takes its name: a reader sees a whole record or nothing.
+    They are written to a hidden folder first. For a new `out` that folder takes its name; an empty one (which may be a
+    mount point) gets the finished files moved in, `record.json` last: who sees that sees a whole record.
 
     Raises:
         RecordError: `record.out-not-empty`; `record.not-written` when the disk refuses.
     """
-    check_out(out)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        check_out(out)
+        home = out if out.is_dir() else out.parent
+        home.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=".rageval-", dir=home))
+        try:
+            for name, data in files.items():
+                (work / name).write_bytes(data)
+            _publish(work, out, sorted(files, key=lambda name: (name == RECORD, name)))
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
-        raise RecordError("record.not-written", f"{error}.", where=str(out)) from error
+        text = f"{error.strerror or error}."
+        raise RecordError("record.not-written", text, where=str(out)) from error
+
+
+def _publish(work: Path, out: Path, names: list[str]) -> None:
+    if not out.is_dir():
+        work.chmod(0o755)  # a temporary folder is its owner's alone
+        work.rename(out)
+        return
     try:
-        for name, data in files.items():
-            (work / name).write_bytes(data)
-        work.chmod(0o755)
-        if out.is_dir():
-            out.rmdir()
-        work.replace(out)
-    except OSError as error:
-        raise RecordError("record.not-written", f"{error}.", where=str(out)) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        for name in names:
+            (work / name).rename(out / name)
+    except OSError:
+        for name in names:
+            (out / name).unlink(missing_ok=True)
+        raise

@@ -60,7 +60,7 @@ def world(repository: Path | None = None) -> Any:
     return World(
         now=lambda: datetime.datetime.now(datetime.UTC).replace(microsecond=0),
         new_id=lambda: uuid.uuid4().hex,
-        versions=versions(),
+        versions=versions,
         hardware={
             "machine": platform.machine(),
             "system": platform.system(),
@@ -72,18 +72,12 @@ def world(repository: Path | None = None) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what can move a score."""
-    import faiss
-    import numpy as np
-
+    """Versions of what took part so far and can move a score: a library that was not loaded moved nothing."""
     from rageval_action import __version__
 
-    return {
-        "rageval": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "faiss": faiss.__version__,
-    }
+    found = {"rageval": __version__, "python": platform.python_version()}
+    loaded = ((name, sys.modules.get(name)) for name in ("numpy", "faiss", "sentence_transformers"))
+    return {**found, **{name: str(module.__version__) for name, module in loaded if module is not None}}
 
 
 def commit(folder: Path) -> Any:

@@ -20,7 +20,6 @@ from rageval_action.core.diagnosis import (
     scene,
     unit_name,
 )
-from rageval_action.core.ranking import unit_ids
 from rageval_action.core.record import Miss, QueryRow
 from rageval_action.core.relabel import Applied, Side
 from rageval_action.core.types import Unanswerable
@@ -124,7 +123,7 @@ def _reworded(row: QueryRow, k: int) -> QueryChange:
 def _laid_out(pair: Pair, old: Side, new: Side, k: int) -> _Moves:
     after = scene(pair.after, new.unit, k, new.lookup)
     had = {item.label: item for item in items_of(pair.labels.judgments)}
-    old_places = places_of(unit_ids(pair.before.results, pair.labels.unit))
+    old_places = places_of(pair.before.ranking(pair.labels.unit)[0])
     ranks = {
         item.label: (best_rank(old_places, had.get(item.label, item)), rank)
         for item, rank in zip(after.items, after.ranks, strict=True)

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from rageval_action.core.corpus import Lookup
 from rageval_action.core.linking import unit_of
-from rageval_action.core.ranking import unit_scores
 from rageval_action.core.record import Miss, QueryRow
 from rageval_action.core.types import EvidenceItems, Grades, Groups, Hit, Judgments, Unit
 
@@ -99,7 +98,7 @@ def scene(
 ) -> Scene:
     """Lay out one query; `unit` is the golden set's."""
     own = unit_of(row.judgments, unit)
-    ranked, scores = unit_scores(row.results, own)
+    ranked, scores = row.ranking(own)
     places, items = places_of(ranked), items_of(row.judgments)
     return Scene(
         row=row,

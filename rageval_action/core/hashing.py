@@ -8,7 +8,8 @@ import unicodedata
 
 def text_hash(text: str) -> str:
     """First 16 hex digits (64 bits) of the SHA-256 of `text` in NFC and UTF-8."""
-    return hashlib.sha256(unicodedata.normalize("NFC", text).encode()).hexdigest()[:16]
+    folded = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return hashlib.sha256(folded.encode()).hexdigest()[:16]
 
 
 def query_key(*, model: str, revision: str, prefix: str, text: str) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from rageval_action.core.corpus import Corpus, decode_corpus, encode_corpus
+from rageval_action.core.ranking import unit_scores
 from rageval_action.core.types import Hit, Judgments, Notice, Unit
 from rageval_action.errors import RecordError
 
@@ -183,7 +185,7 @@ class Miss(Struct, frozen=True, kw_only=True, omit_defaults=True):
     rank: int = 0
 
 
-class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """One line of `rankings.jsonl`.
 
     Attributes:
@@ -211,6 +213,18 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scores: dict[str, float | None] = {}
     misses: tuple[Miss, ...] = ()
     results: tuple[Hit, ...] = ()
+
+    def ranking(self, unit: Unit) -> tuple[list[str], list[float]]:
+        """The judged ids with their scores, best first (`core.ranking.unit_scores`), worked out once."""
+        return self._by_document if unit == "document" else self._by_chunk
+
+    @cached_property
+    def _by_document(self) -> tuple[list[str], list[float]]:
+        return unit_scores(self.results, "document")
+
+    @cached_property
+    def _by_chunk(self) -> tuple[list[str], list[float]]:
+        return unit_scores(self.results, "chunk")
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):

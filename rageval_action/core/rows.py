@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from rageval_action.core import scoring, slices
 from rageval_action.core.measures import Measure
-from rageval_action.core.ranking import unit_ids
 from rageval_action.core.record import QueryRow
 from rageval_action.core.relabel import Applied
 from rageval_action.core.statistics import Interval, guarded_bounds, holm, paired, read
@@ -121,13 +120,16 @@ def view(
         was: the baseline under its own labels, where these differ: the label effect is measured from it.
         stored: ids of the queries for which the baseline kept its own labels.
     """
-    scores = [_scores(run, measures, depth) for run in (before, after, was or before)]
+    old, new = _scores(before, measures, depth), _scores(after, measures, depth)
+    own = _scores(was, measures, depth) if was else old
     keep = [
         at
         for at, labels in enumerate(zip(before.labels, after.labels, strict=True))
         if not any(isinstance(label.judgments, Unanswerable) for label in labels)
     ]
-    columns = {measure: _Columns(*(run[measure][keep] for run in scores)) for measure in measures}
+    columns = {
+        measure: _Columns(old[measure][keep], new[measure][keep], own[measure][keep]) for measure in measures
+    }
     kept = np.array([after.rows[at].query_id in stored for at in keep], dtype=bool)
     parts = slices.split([sliced_by[at] for at in keep])
     whole = frozenset(name for name, part in parts.items() if len(part) == len(keep))
@@ -150,7 +152,7 @@ def view(
 def _scores(run: Labelled, measures: Sequence[Measure], depth: int) -> dict[Measure, Values]:
     """A score for every row, NaN for rows that nothing answers."""
     asked = [at for at, label in enumerate(run.labels) if not isinstance(label.judgments, Unanswerable)]
-    rankings = [unit_ids(run.rows[at].results, run.labels[at].unit)[:depth] for at in asked]
+    rankings = [run.rows[at].ranking(run.labels[at].unit)[0][:depth] for at in asked]
     labels = [scoring.as_labels(run.labels[at].judgments) for at in asked]
     found = scoring.score(scoring.batch(rankings, labels), measures)
     scores = {measure: np.full(len(run.rows), np.nan) for measure in measures}
@@ -169,7 +171,8 @@ def _row(
         return None
     old, new, was = old[defined], new[defined], was[defined]
     result = paired(old, new)
-    bounds = guarded_bounds(new - old)
+    small = name is not None and result.n < slices.SMALLEST
+    bounds = _NOTHING_RULED_OUT if small and result.same < result.n else guarded_bounds(new - old)
     scored_before = ~np.isnan(was)
     moved = old[scored_before] - was[scored_before]
     return MeasureRow(
@@ -190,8 +193,12 @@ def _row(
         mde=result.mde,
         label_effect=float(moved.mean()) if moved.size else 0.0,
         stored=int(stored[part][defined].sum()),
-        small=name is not None and result.n < slices.SMALLEST,
+        small=small,
     )
+
+
+_NOTHING_RULED_OUT = Interval(-1.0, 1.0)
+"""The bounds of a slice too small for any statement."""
 
 
 def _ends(interval: Interval) -> tuple[float, float]:

@@ -75,13 +75,13 @@ def turnover(before: Corpus, after: Corpus) -> Turnover:
     """Compare two corpora by their hashes."""
     known = np.isin(after.ids, before.ids)
     texts = np.isin(after.texts, before.texts)
-    old, new = np.unique(before.docs), np.unique(after.docs)
-    kept = int(np.isin(new, old).sum())
+    old, new = set(before.docs.tolist()), set(after.docs.tolist())
+    kept = len(old & new)
     return Turnover(
         new_ids=1.0 - float(known.mean()) if known.size else 0.0,
         same_texts=float(texts.mean()) if texts.size else 1.0,
-        documents_added=new.size - kept,
-        documents_removed=old.size - kept,
+        documents_added=len(new) - kept,
+        documents_removed=len(old) - kept,
         documents_kept=kept,
     )
 
@@ -187,7 +187,7 @@ def _corpus_notes(corpus: Turnover) -> list[Notice]:
         return [
             Notice(code="corpus.rechunked", text=f"re-chunked: {ids} % of ids new, {texts} % of texts known")
         ]
-    text = f"another corpus: {ids} % of ids new, {texts} % of texts known, {corpus.documents_kept} documents kept"
+    text = f"another corpus: {ids} % of ids new, {texts} % of texts known, documents kept: {corpus.documents_kept}"
     return [Notice(code="corpus.replaced", text=text)]
 
 

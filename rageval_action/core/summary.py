@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from rageval_action.core import scoring, slices
 from rageval_action.core.linking import unit_of
 from rageval_action.core.measures import Measure
-from rageval_action.core.ranking import unit_ids
 from rageval_action.core.record import GoldenInfo, Mean, NoAnswer, QueryRow, SliceInfo
 from rageval_action.core.types import GoldenSet, Unanswerable, Unit
 
@@ -28,7 +27,7 @@ def scored(
 ) -> tuple[QueryRow, ...]:
     """The rows with their unrounded scores at `depth`; rows on the no-answer track have none."""
     judged = [row for row in rows if not isinstance(row.judgments, Unanswerable)]
-    rankings = [unit_ids(row.results, unit_of(row.judgments, unit))[:depth] for row in judged]
+    rankings = [row.ranking(unit_of(row.judgments, unit))[0][:depth] for row in judged]
     labels = [scoring.as_labels(row.judgments) for row in judged]
     table = scoring.score(scoring.batch(rankings, labels), measures)
     own = {

@@ -97,8 +97,9 @@ def judge(
     """
     outcomes = tuple(outcome(gate, policy, record, against, today) for gate in policy.gates)
     found = [*_standing(policy, record, against), *map(_reason, outcomes)]
-    words = [word for word in PRECEDENCE if any(state == word for state, _ in found)] or ["pass"]
-    told = [reason for word in PRECEDENCE for state, reason in found if state == word]
+    bad = [word for word in PRECEDENCE if word != "pass" and any(state == word for state, _ in found)]
+    words: list[Word] = bad or ["pass"]
+    told = [reason for word in bad for state, reason in found if state == word]
     return Verdict(
         verdict=words[0],
         exit_code=exit_code(words, policy, overridden=override is not None),

@@ -171,7 +171,7 @@ def _by_every_row(
     """Nominees of some queries, from the scores of every row."""
     scores, dtype = all_scores(corpus.vectors, queries[part])
     bounds = error_bounds(corpus.vectors, queries[part], dtype)
-    for view in np.unique(views.of_query[part]).tolist():
+    for view in sorted(set(views.of_query[part].tolist())):
         if not views.masks[view].all():
             lines = np.flatnonzero(views.of_query[part] == view)
             scores[lines[:, None], np.flatnonzero(~views.masks[view])] = -np.inf
@@ -223,7 +223,7 @@ def _in_order(
     tied[:-1] |= same
     if not tied.any():
         return order
-    among = np.unique(rows[order[tied]])
+    among = np.array(sorted(set(rows[order[tied]].tolist())))
     names = [ids[row] for row in among.tolist()]
     places = np.empty(len(among), dtype=np.int64)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(among))

@@ -6,6 +6,7 @@ Scores are "higher is better" everywhere: an inner product, a cosine, or the neg
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -25,6 +26,9 @@ _BLOCK_BYTES = 1 << 24
 _GATHER_ROWS = 512
 """Rows that are re-scored at a time: they fit into the cache of a core."""
 
+_SMALL_NUMBERS = 1 << 21
+"""A corpus of up to this many numbers (16 MB in double precision) is converted once, not query by query."""
+
 _NEARLY_UNIT = 1e-4
 """Norms this near to 1 need no division before a cosine is searched for; the error bound allows for the rest."""
 
@@ -35,7 +39,14 @@ Top = tuple["NDArray[np.floating]", "NDArray[np.int64]"]
 """Scores and rows of the best rows of each query, best first, both of shape (queries, k)."""
 
 
-class Vectors(Struct, frozen=True, kw_only=True):
+class Wide(Struct, frozen=True):
+    """A small corpus in double precision: `values` of shape (rows, dimension), and the norm of each row."""
+
+    values: NDArray[np.float64]
+    norms: NDArray[np.float64]
+
+
+class Vectors(Struct, frozen=True, kw_only=True, dict=True):
     """What is searched.
 
     Attributes:
@@ -51,6 +62,14 @@ class Vectors(Struct, frozen=True, kw_only=True):
     smallest: float
     largest: float
     inverse_norms: NDArray[np.float64]
+
+    @cached_property
+    def wide(self) -> Wide | None:
+        """The whole corpus in double precision, made once, where it is small enough to be copied."""
+        if self.rows * self.dimension > _SMALL_NUMBERS:
+            return None
+        values = np.concatenate([shard.astype(np.float64) for shard in self.shards])
+        return Wide(values, np.sqrt(_row_sums(values * values)))
 
     @property
     def rows(self) -> int:
@@ -144,10 +163,13 @@ def exact_scores(
     contiguous memory, pairwise: the order of summation depends on the dimension alone.
     """
     wide = query.astype(np.float64)
+    if vectors.wide is not None:
+        return _score_rows(vectors.metric, wide, vectors.wide.values[rows], vectors.wide.norms[rows])
     scores = np.empty(len(rows))
     for start in range(0, len(rows), _GATHER_ROWS):
         found = _gather(vectors, rows[start : start + _GATHER_ROWS])
-        scores[start : start + len(found)] = _score_rows(vectors.metric, wide, found)
+        norms = np.sqrt(_row_sums(np.square(found, dtype=np.float64))) if vectors.metric == "cosine" else wide
+        scores[start : start + len(found)] = _score_rows(vectors.metric, wide, found, norms)
     return scores
 
 
@@ -163,16 +185,17 @@ def _gather(vectors: Vectors, rows: NDArray[np.int64]) -> FloatMatrix:
     return cast("FloatMatrix", found)
 
 
-def _score_rows(metric: Metric, query: NDArray[np.float64], rows: FloatMatrix) -> NDArray[np.float64]:
+def _score_rows(
+    metric: Metric, query: NDArray[np.float64], rows: NDArray[np.floating], norms: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores of gathered rows; `norms` are theirs, and only a cosine looks at them."""
     if metric == "l2":
         difference = rows - query
         return 0.0 - _row_sums(difference * difference)
     dots = _row_sums(rows * query)
     if metric == "ip":
         return dots + 0.0
-    wide = rows.astype(np.float64)
-    lengths = np.sqrt(_row_sums(wide * wide)) * math.sqrt(float(_row_sums((query * query)[None, :])[0]))
-    return dots / lengths + 0.0
+    return dots / (norms * math.sqrt(float(_row_sums((query * query)[None, :])[0]))) + 0.0
 
 
 def _row_sums(products: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -82,7 +82,7 @@ def evaluate(project: Path, order: str, threads: int, batch: int) -> list[str]:
     world = pipeline.World(
         now=lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
         new_id=lambda: "run",
-        versions={},
+        versions=dict,
         hardware={},
     )
     return list(kept(encode(pipeline.evaluate(config, world))))

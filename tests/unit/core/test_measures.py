@@ -8,6 +8,7 @@ from rageval_action.core.measures import (
     ALIASES,
     DEFAULT_LADDER,
     MEASURES,
+    Definition,
     Measure,
     ladder,
     parse_measure,
@@ -174,3 +175,12 @@ def test_measures_are_values() -> None:
     assert len({Measure("recall", 5), Measure("recall", 5), Measure("recall", 10)}) == 2
     mixed = [Measure("recall", 10), Measure("recall", 5), Measure("mrr")]
     assert sorted(mixed) == [Measure("mrr", 0), Measure("recall", 5), Measure("recall", 10)]
+    with pytest.raises(AttributeError, match="immutable"):
+        mixed[0].cutoff = 3  # type: ignore[misc]
+
+
+def test_definitions_are_values_with_named_fields() -> None:
+    with pytest.raises(AttributeError, match="immutable"):
+        MEASURES["mrr"].cutoff = "required"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Definition(MEASURES["mrr"].compute, "optional", "", "")  # type: ignore[misc]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 import pytrec_eval
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 from rageval_action.core.measures import MEASURES, Measure, parse_measures
 from rageval_action.core.ranking import order
-from rageval_action.core.scoring import as_labels, batch, mean, score
+from rageval_action.core.scoring import MeasureScores, ScoreReport, as_labels, batch, mean, score
 from rageval_action.core.types import EvidenceItem, EvidenceItems, Grades, Groups, Unanswerable
 
 FIXED = settings(derandomize=True, deadline=None)
@@ -326,3 +328,39 @@ def test_the_mean_does_not_depend_on_the_order(values: list[float], chance: obje
     shuffled = list(values)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
     assert mean(values) == mean(shuffled)
+
+
+def test_a_batch_is_a_value_that_equals_itself_alone() -> None:
+    first, second = (batch([["a", "b"]], [Grades({"a": 1, "b": 1})]) for _ in range(2))
+    assert first == first  # noqa: PLR0124 - arrays have no single truth value, so equality must be identity
+    assert first != second
+    assert first.found != second.found
+    for value, field in ((first, "returned"), (first.found, "rank")):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(value, field, None)
+
+
+# The report
+
+
+def test_the_report_is_written_without_what_is_not_there() -> None:
+    bare = ScoreReport(queries=1, measures={"mrr": MeasureScores(mean=None)})
+    assert json.loads(msgspec.json.encode(bare)) == {
+        "schema": "rageval.scores/1",
+        "queries": 1,
+        "measures": {"mrr": {"mean": None}},
+        "warnings": [],
+    }
+    full = MeasureScores(mean=0.5, per_query={"q": 0.5, "r": None})
+    assert json.loads(msgspec.json.encode(full)) == {"mean": 0.5, "per_query": {"q": 0.5, "r": None}}
+
+
+def test_the_report_is_a_value_with_named_fields() -> None:
+    report = ScoreReport(queries=1, measures={})
+    for value, field in ((report, "queries"), (MeasureScores(mean=1.0), "mean")):
+        with pytest.raises(AttributeError, match="immutable"):
+            setattr(value, field, 2)
+    with pytest.raises(TypeError):
+        MeasureScores(1.0)  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        ScoreReport("rageval.scores/1", 1, {})  # type: ignore[misc]

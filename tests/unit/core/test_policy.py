@@ -1,0 +1,280 @@
+"""The policy as written: what it means, what is refused and where."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import Any
+
+import msgspec
+import pytest
+
+from rageval_action.core.policy import (
+    DropGate,
+    FloorGate,
+    Gate,
+    KeepGate,
+    LatencyGate,
+    Policy,
+    Waiver,
+    default_gates,
+    measures_of,
+    parse_policy,
+    plain,
+    plain_gate,
+)
+from rageval_action.errors import ConfigError
+
+FULL = """
+gates:
+  - {measure: recall@5, max_drop: 0.02}
+  - {measure: MRR, max_drop: 0.02, rule: significant}
+  - {measure: recall@5, slice: "tag:exact-term", max_drop: 0.05, rule: non-inferior}
+  - {measure: recall@5, min: 0.80}
+  - {measure: ndcg@10, min: 0.5, slice: "lang:zh-TW"}
+  - {tag: critical, measure: success@5, must_not_lose: true}
+  - {latency: total, quantile: p50, max_ratio: 1.5, floor_ms: 20}
+  - {latency: embed, max_ratio: 2}
+waivers:
+  - {measure: recall@5, slice: "tag:legacy", max_drop: 0.10, until: 2027-01-31, owner: ana, reason: "moving"}
+fail-on: inconclusive
+max-errors: 0.25
+k: 7
+"""
+
+POLICY = Policy(
+    gates=(
+        DropGate(measure="recall@5", max_drop=0.02),
+        DropGate(measure="mrr", max_drop=0.02, rule="significant"),
+        DropGate(measure="recall@5", max_drop=0.05, rule="non-inferior", slice="tag:exact-term"),
+        FloorGate(measure="recall@5", min=0.8),
+        FloorGate(measure="ndcg@10", min=0.5, slice="lang:zh-TW"),
+        KeepGate(tag="critical", measure="hit@5"),
+        LatencyGate(stage="total", quantile="p50", max_ratio=1.5, floor_ms=20.0),
+        LatencyGate(stage="embed", quantile="p50", max_ratio=2.0, floor_ms=0.0),
+    ),
+    waivers=(
+        Waiver(
+            measure="recall@5",
+            slice="tag:legacy",
+            max_drop=0.1,
+            until=datetime.date(2027, 1, 31),
+            owner="ana",
+            reason="moving",
+        ),
+    ),
+    fail_on="inconclusive",
+    k=7,
+    max_errors=0.25,
+)
+
+
+def raw() -> dict[str, Any]:
+    import yaml
+
+    values: dict[str, Any] = yaml.safe_load(FULL)
+    return values
+
+
+def error(**values: object) -> ConfigError:
+    with pytest.raises(ConfigError) as caught:
+        parse_policy({name.replace("_", "-"): value for name, value in values.items()}, where="rageval.yml")
+    return caught.value
+
+
+def test_the_whole_of_it() -> None:
+    assert parse_policy(raw(), where="rageval.yml") == POLICY
+
+
+def test_nothing_written() -> None:
+    assert parse_policy({}, where="x") == Policy(gates=(DropGate(measure="recall@5", max_drop=0.02),))
+    assert parse_policy({"k": 3}, where="x").gates == default_gates(3)
+    assert default_gates(3) == (DropGate(measure="recall@3", max_drop=0.02, rule="observed", slice=""),)
+
+
+def test_no_gates_at_all_is_a_choice() -> None:
+    assert parse_policy({"gates": []}, where="x").gates == ()
+
+
+def test_plain_values_are_read_back() -> None:
+    for policy in (
+        POLICY,
+        parse_policy({}, where="x"),
+        parse_policy({"gates": [], "fail-on": "never"}, where="x"),
+    ):
+        assert parse_policy(plain(policy), where="record") == policy
+        through_json = msgspec.json.decode(msgspec.json.encode(plain(policy)))
+        assert parse_policy(through_json, where="record") == policy
+
+
+@pytest.mark.parametrize(
+    ("gate", "written"),
+    [
+        (POLICY.gates[0], {"measure": "recall@5", "max_drop": 0.02, "rule": "observed"}),
+        (
+            POLICY.gates[2],
+            {"measure": "recall@5", "max_drop": 0.05, "rule": "non-inferior", "slice": "tag:exact-term"},
+        ),
+        (POLICY.gates[3], {"measure": "recall@5", "min": 0.8}),
+        (POLICY.gates[5], {"tag": "critical", "measure": "hit@5", "must_not_lose": True}),
+        (POLICY.gates[6], {"latency": "total", "quantile": "p50", "max_ratio": 1.5, "floor_ms": 20.0}),
+    ],
+)
+def test_a_gate_as_written(gate: Gate, written: dict[str, object]) -> None:
+    assert plain_gate(gate) == written
+
+
+def test_measures_that_gates_need() -> None:
+    assert measures_of(POLICY) == ("recall@5", "mrr", "ndcg@10", "hit@5")
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.0, 1.0])
+@pytest.mark.parametrize("field", ["min", "max_drop"])
+def test_borders_of_a_share(field: str, value: float) -> None:
+    (gate,) = parse_policy({"gates": [{"measure": "mrr", field: value}]}, where="x").gates
+    assert getattr(gate, field) == value
+
+
+@pytest.mark.parametrize("share", [0, 1, 0.5])
+def test_borders_of_max_errors(share: float) -> None:
+    assert parse_policy({"max-errors": share}, where="x").max_errors == share
+
+
+def test_k_may_be_1() -> None:
+    assert parse_policy({"k": 1}, where="x").k == 1
+
+
+GATES: list[tuple[object, str]] = [
+    ("recall@5", "Expected `object`, got `str`"),
+    ({}, "exactly one of max_drop, min, must_not_lose, latency; this one has none"),
+    ({"measure": "mrr"}, "this one has none"),
+    ({"measure": "mrr", "min": 0.5, "max_drop": 0.1}, "this one has max_drop, min"),
+    ({"measure": "mrr", "min": 0.5, "rule": "observed"}, "rule does not go with min"),
+    (
+        {"measure": "mrr", "max_drop": 0.1, "tag": "x", "quantile": "p50"},
+        "quantile, tag does not go with max_drop",
+    ),
+    ({"latency": "total", "max_ratio": 2, "measure": "mrr"}, "measure does not go with latency"),
+    (
+        {"tag": "x", "measure": "mrr", "must_not_lose": True, "slice": "tag:x"},
+        "slice does not go with must_not_lose",
+    ),
+    ({"measure": "mrr", "max_drops": 0.1}, "unknown field `max_drops`"),
+    ({"measure": "mrr", "max_drop": "2 %"}, "Expected `float | null`"),
+    ({"measure": "mrr", "max_drop": 2}, "max_drop is 2.0, outside 0 to 1 (two points are 0.02)"),
+    ({"measure": "mrr", "max_drop": -0.01}, "max_drop is -0.01, outside 0 to 1"),
+    ({"measure": "mrr", "max_drop": math.nan}, "max_drop is nan, outside 0 to 1"),
+    ({"measure": "mrr", "min": 80}, "min is 80.0, outside 0 to 1"),
+    ({"measure": "mrr", "min": -1}, "min is -1.0, outside 0 to 1"),
+    ({"measure": "mrr", "min": math.inf}, "min is inf, outside 0 to 1"),
+    ({"max_drop": 0.1}, "measure is missing"),
+    ({"min": 0.1}, "measure is missing"),
+    ({"must_not_lose": True, "tag": "x"}, "measure is missing"),
+    ({"measure": "mrr", "max_drop": 0.1, "rule": "strict"}, "Invalid enum value 'strict'"),
+    ({"measure": "mrr", "must_not_lose": True}, "must_not_lose needs a tag and is true or left out"),
+    (
+        {"measure": "mrr", "tag": "x", "must_not_lose": False},
+        "must_not_lose needs a tag and is true or left out",
+    ),
+    (
+        {"measure": "mrr", "min": 0.1, "slice": "critical"},
+        'slice is "critical", not one of tag:…, type:…, lang:…',
+    ),
+    ({"measure": "mrr", "min": 0.1, "slice": "tag:"}, 'slice is "tag:", not one of'),
+    ({"measure": "mrr", "max_drop": 0.1, "slice": "group:x"}, 'slice is "group:x", not one of'),
+    ({"latency": "total"}, "a latency gate needs max_ratio above 0"),
+    ({"latency": "total", "max_ratio": 0}, "a latency gate needs max_ratio above 0"),
+    ({"latency": "total", "max_ratio": -1}, "a latency gate needs max_ratio above 0"),
+    ({"latency": "total", "max_ratio": math.nan}, "a latency gate needs max_ratio above 0"),
+    ({"latency": "total", "max_ratio": math.inf}, "a latency gate needs max_ratio above 0"),
+    ({"latency": "total", "max_ratio": 2, "floor_ms": -1}, "floor_ms is -1.0, not a time"),
+    ({"latency": "total", "max_ratio": 2, "floor_ms": math.inf}, "floor_ms is inf, not a time"),
+    ({"latency": "network", "max_ratio": 2}, "Invalid enum value 'network'"),
+    ({"latency": "total", "quantile": "p99", "max_ratio": 2}, "Invalid enum value 'p99'"),
+]
+
+
+@pytest.mark.parametrize(("gate", "text"), GATES)
+def test_a_bad_gate_names_its_entry(gate: object, text: str) -> None:
+    found = error(gates=[{"measure": "mrr", "min": 0.1}, gate])
+    assert (found.code, found.where) == ("config.bad-gate", "rageval.yml: gates[1]")
+    assert text in found.message
+    assert found.message.endswith(".")
+    assert found.hint == "Example: {measure: recall@5, max_drop: 0.02}."
+
+
+@pytest.mark.parametrize(
+    ("measure", "code"), [("recal@5", "config.unknown-measure"), ("recall", "config.bad-cutoff")]
+)
+def test_a_bad_measure_names_its_entry(measure: str, code: str) -> None:
+    found = error(gates=[{"measure": measure, "min": 0.1}])
+    assert (found.code, found.where) == (code, "rageval.yml: gates[0]")
+    assert found.hint
+    waiver = {"measure": measure, "max_drop": 0.1, "until": "2027-01-31", "owner": "a", "reason": "b"}
+    found = error(waivers=[waiver])
+    assert (found.code, found.where) == (code, "rageval.yml: waivers[0]")
+    assert found.hint
+
+
+WAIVER = {"measure": "mrr", "max_drop": 0.1, "until": "2027-01-31", "owner": "ana", "reason": "moving"}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"until": "soon"}, "Invalid RFC3339"),
+        ({"until": None}, "Expected `date`"),
+        ({"owner": " "}, "owner and reason may not be empty"),
+        ({"reason": ""}, "owner and reason may not be empty"),
+        ({"max_drop": 1.5}, "max_drop is 1.5, outside 0 to 1"),
+        ({"max_drop": math.nan}, "max_drop is nan, outside 0 to 1"),
+        ({"slice": "legacy"}, 'slice is "legacy", not one of'),
+        ({"untill": "2027-01-31"}, "unknown field `untill`"),
+    ],
+)
+def test_a_bad_waiver_names_its_entry(change: dict[str, object], text: str) -> None:
+    found = error(waivers=[WAIVER, {**WAIVER, **change}])
+    assert (found.code, found.where) == ("config.bad-waiver", "rageval.yml: waivers[1]")
+    assert text in found.message
+    assert found.hint == "A waiver names measure, max_drop, until (a date), owner and reason."
+
+
+@pytest.mark.parametrize("field", ["measure", "max_drop", "until", "owner", "reason"])
+def test_a_waiver_is_complete(field: str) -> None:
+    values = {name: value for name, value in WAIVER.items() if name != field}
+    assert f"missing required field `{field}`" in error(waivers=[values]).message
+
+
+def test_a_waiver_names_its_measure_canonically() -> None:
+    policy = parse_policy({"waivers": [{**WAIVER, "measure": "RR"}]}, where="x")
+    assert policy.waivers[0].measure == "mrr"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"k": 0}, "k is 0."),
+        ({"k": -1}, "k is -1."),
+        ({"k": "5"}, "k: Expected `int`"),
+        ({"k": 1.5}, "k: Expected `int`"),
+        ({"max_errors": 1.01}, "max-errors is a share between 0 and 1."),
+        ({"max_errors": -0.01}, "max-errors is a share between 0 and 1."),
+        ({"max_errors": math.nan}, "max-errors is a share between 0 and 1."),
+        ({"max_errors": "10 %"}, "max-errors: Expected `float`"),
+        ({"fail_on": "always"}, "fail-on: Invalid enum value 'always'"),
+        ({"fail_on": True}, "fail-on: "),
+        ({"gates": {"measure": "mrr"}}, "gates: Expected `array`"),
+        ({"waivers": "none"}, "waivers: Expected `array`"),
+    ],
+)
+def test_a_bad_policy_is_refused(values: dict[str, object], text: str) -> None:
+    found = error(**values)
+    assert (found.code, found.where) == ("config.bad-policy", "rageval.yml")
+    assert text in found.message
+
+
+def test_a_waiver_covers_one_measure_and_slice() -> None:
+    (waiver,) = POLICY.waivers
+    assert waiver.covers(DropGate(measure="recall@5", slice="tag:legacy", max_drop=0.02))
+    assert not waiver.covers(DropGate(measure="recall@5", max_drop=0.02))
+    assert not waiver.covers(DropGate(measure="mrr", slice="tag:legacy", max_drop=0.02))
