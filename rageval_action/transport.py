@@ -10,7 +10,6 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
@@ -186,6 +185,8 @@ def _wait(headers: Mapping[str, str], tries: int) -> float:
         return max(0.0, float(given))
     except ValueError:
         pass
+    from email.utils import parsedate_to_datetime
+
     try:
         return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
     except (TypeError, ValueError):

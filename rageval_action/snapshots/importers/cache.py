@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import msgspec
 
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Notice
+from rageval_action.snapshots.importers.folders import cache_folder
 from rageval_action.snapshots.importers.place import Place
 from rageval_action.snapshots.importers.table import Table, to_chunks
 from rageval_action.snapshots.read import read_snapshot
@@ -55,14 +55,6 @@ def through_cache(place: Place, read: Callable[[Place], Table], key: str = "") -
     _move(made, kept)
     shutil.rmtree(made.parent, ignore_errors=True)
     return _with_notices(read_snapshot(kept), kept, place)
-
-
-def cache_folder() -> Path:
-    """`RAGEVAL_CACHE`, else the user's cache folder."""
-    own = os.environ.get("RAGEVAL_CACHE", "")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval" / "snapshots"
 
 
 def _fill(kept: Path, place: Place, read: Callable[[Place], Table]) -> None:
