@@ -161,8 +161,8 @@ def _beside(file: Path, location: str) -> str:
     return str(file.parent / location)
 
 
-def parse_file(data: bytes, *, where: str) -> dict[str, object]:
-    """The values of a configuration file; every key is known and stands there once."""
+def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -> dict[str, object]:
+    """The values of a configuration file; every key is known (or one of `more`) and stands there once."""
     import yaml
 
     kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -181,7 +181,7 @@ def parse_file(data: bytes, *, where: str) -> dict[str, object]:
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ConfigError("config.bad-yaml", "the file is not a mapping of names to values.", where=where)
     for key in values:
-        if key not in BY_NAME and key not in POLICY_KEYS:
+        if key not in BY_NAME and key not in POLICY_KEYS and key not in more:
             raise _unknown(key, where)
     return values
 
@@ -327,9 +327,33 @@ def _retriever(value: object, where: str) -> tuple[str, dict[str, str | int | fl
     """`retriever: bm25` or `retriever: {name: bm25, k1: 1.2}`."""
     if isinstance(value, str):
         return value, {}
-    try:
-        options = msgspec.convert(value, dict[str, str | int | float | bool])
-        return str(options.pop("name")), options
-    except (msgspec.ValidationError, KeyError) as error:
+    options = flatten(value) if isinstance(value, Mapping) else {}
+    name = options.pop("name", "")
+    if not isinstance(name, str) or not name:
         hint = "Write `retriever: NAME` or `retriever: {name: NAME, OPTION: VALUE}`."
-        raise ConfigError("config.bad-value", f"retriever: {error}.", hint=hint, where=where) from error
+        raise ConfigError("config.bad-value", "the retriever has no name.", hint=hint, where=where)
+    return name, options
+
+
+def flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str | int | float | bool]:
+    """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
+
+    Lists of plain values become comma-separated strings.
+
+    Raises:
+        ConfigError: `config.bad-option` for a value that is no plain value.
+    """
+    flat: dict[str, str | int | float | bool] = {}
+    for key, value in options.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            flat.update(flatten(value, f"{name}."))
+        elif isinstance(value, (str, int, float, bool)):
+            flat[name] = value
+        elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
+            flat[name] = ",".join(str(item) for item in value)
+        else:
+            raise ConfigError(
+                "config.bad-option", f"{value!r} is not a value an option can have.", where=name
+            )
+    return flat

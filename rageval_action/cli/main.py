@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "demo": "rageval_action.cli.demo:demo",
     "retrieve": "rageval_action.cli.retrieve:retrieve",
     "score": "rageval_action.cli.score:score",
+    "matrix": "rageval_action.cli.matrix:matrix",
     "export": "rageval_action.cli.export:export",
     "schema": "rageval_action.cli.schema:schema",
     "snapshot": "rageval_action.cli.snapshot:snapshot",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.snapshot_import import import_
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ _JSON = click.option(
 )
 
 
-@click.group()
+@click.group(commands=[import_])
 def snapshot() -> None:
-    """Index snapshots: build one, verify one, look at one."""
+    """Index snapshots: build one, import one, verify one, look at one."""
 
 
 @snapshot.command()

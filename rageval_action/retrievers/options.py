@@ -136,27 +136,3 @@ class Options:
         if not secret:
             self.recorded[name] = value
         return value
-
-
-def flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, OptionValue]:
-    """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
-
-    Lists of plain values become comma-separated strings.
-
-    Raises:
-        ConfigError: `config.bad-option` for a value that is no plain value.
-    """
-    flat: dict[str, OptionValue] = {}
-    for key, value in options.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Mapping):
-            flat.update(flatten(value, f"{name}."))
-        elif isinstance(value, (str, int, float, bool)):
-            flat[name] = value
-        elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
-            flat[name] = ",".join(str(item) for item in value)
-        else:
-            raise ConfigError(
-                "config.bad-option", f"{value!r} is not a value an option can have.", where=name
-            )
-    return flat

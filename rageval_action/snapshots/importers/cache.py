@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from rageval_action.core.hashing import query_key
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Notice
 from rageval_action.snapshots.importers.folders import cache_folder
@@ -21,15 +25,22 @@ VERSION = "1"
 """Part of every key: raise it when an importer reads the same store differently."""
 
 
-def write_table(table: Table, place: Place, out: Path) -> tuple[Manifest, tuple[Notice, ...]]:
-    """Write a store as a snapshot folder.
+def write_table(
+    table: Table, place: Place, out: Path, asked: Mapping[str, NDArray[np.float32]] = MappingProxyType({})
+) -> tuple[Manifest, tuple[Notice, ...]]:
+    """Write a store as a snapshot folder; `asked` are query texts with their vectors.
 
     Raises:
         SnapshotError: what `to_chunks` and `write_snapshot` refuse.
     """
     imported = to_chunks(table, place)
     about = About(metric=imported.metric, model=imported.model, build_id=f"imported from {place.scheme}")
-    manifest = write_snapshot(out, Contents(chunks=imported.chunks, vectors=imported.vectors), about)
+    keyed = {
+        query_key(model=about.model, revision="", prefix="", text=text): vector
+        for text, vector in asked.items()
+    }
+    contents = Contents(chunks=imported.chunks, vectors=imported.vectors, query_vectors=keyed)
+    manifest = write_snapshot(out, contents, about)
     return manifest, imported.notices
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rageval_action.core.snapshot import Manifest
 from rageval_action.core.types import Notice
@@ -34,8 +37,12 @@ IMPORTERS: dict[str, tuple[str, tuple[str, ...]]] = {
 """Scheme -> `module:function` in this package, and the options that only it has."""
 
 
-def import_store(location: str, out: Path) -> tuple[Manifest, tuple[Notice, ...]]:
+def import_store(
+    location: str, out: Path, asked: Mapping[str, NDArray[np.float32]] | None = None
+) -> tuple[Manifest, tuple[Notice, ...]]:
     """Write the store at `scheme:place?options` as a snapshot into the new or empty folder `out`.
+
+    `asked` are query texts with their vectors, to be kept beside the chunks, so that no model is needed later.
 
     Raises:
         ConfigError: `config.unknown-source`, `config.unknown-option`, `config.missing-option`.
@@ -51,4 +58,4 @@ def import_store(location: str, out: Path) -> tuple[Manifest, tuple[Notice, ...]
         importlib.import_module(f"rageval_action.snapshots.importers.{module}"), name
     )
     place = Place(scheme, rest, options)
-    return write_table(read(place), place, out)
+    return write_table(read(place), place, out, asked or {})

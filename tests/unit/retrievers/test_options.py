@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from rageval_action.config import flatten
 from rageval_action.errors import ConfigError
-from rageval_action.retrievers.options import Options, flatten
+from rageval_action.retrievers.options import Options
 
 
 def test_values_are_read_checked_and_recorded_with_their_defaults() -> None:

@@ -1,0 +1,120 @@
+"""`rageval matrix`: several configurations over one golden set, side by side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rageval_action.cli.common import world, write_text
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.config import BY_NAME, Config, load, parse_file
+from rageval_action.errors import ConfigError, RagevalError
+
+KEY = "configurations"
+
+
+@click.command()
+@click.option("--config", "path", required=True, metavar="FILE", help="What to measure: see docs/matrix.md.")
+@click.option(
+    "--json", "json_target", default="", metavar="FILE", help="Write the matrix as JSON; - is stdout."
+)
+@click.option("--markdown", default="", metavar="FILE", help="Write it as Markdown; - is stdout.")
+@click.option("--html", "page", default="", metavar="FILE", help="Write it as one HTML page.")
+def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
+    """Measure several configurations and put them into one table.
+
+    The file holds the options that all share (golden, snapshot, k, measures, …) and, under `configurations`, a name
+    for each with the options that are its own. The first one is what the others are compared with. A configuration
+    that cannot run says so in its row and does not stop the others; the command ends with 3 when none could.
+    """
+    from rageval_action.core.matrix import tabulate
+
+    with errors_as_json(json_target):
+        settings = _settings(Path(path))
+        outcomes = [(name, _outcome(name, config)) for name, config in settings.items()]
+        shared = next(iter(settings.values()))
+        made = tabulate(outcomes, _measures(shared), shared.golden)
+        _report(made, json_target, markdown, page)
+        return 0 if any(row.retriever for row in made.configurations) else 3
+
+
+def _settings(path: Path) -> dict[str, Config]:
+    """The checked configuration of every row."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError("config.not-found", f"{error.strerror}.", where=str(path)) from error
+    values = parse_file(data, where=str(path), more=frozenset({KEY}))
+    own = values.pop(KEY, None)
+    if not isinstance(own, Mapping) or not own:
+        hint = "Write `configurations:` with a name and its options for each, for example `lexical: {retriever: bm25}`."
+        raise ConfigError(
+            "config.no-configurations", "there is nothing to compare.", hint=hint, where=str(path)
+        )
+    return {str(name): _one(str(name), values, options, path) for name, options in own.items()}
+
+
+def _one(name: str, shared: Mapping[str, object], own: object, path: Path) -> Config:
+    where = f"{path}: {KEY}: {name}"
+    if not isinstance(own, Mapping):
+        raise ConfigError("config.bad-value", "a configuration is a mapping of options.", where=where)
+    for key in own:
+        if key not in BY_NAME:
+            raise ConfigError("config.unknown-key", f'there is no option "{key}".', where=where)
+        if key in {"golden", "k", "measures", "unit", "review"}:
+            text = f"{key} is the same for all configurations, or they could not be compared."
+            raise ConfigError("config.bad-value", text, where=where)
+    values = {**shared, **own}
+    for option in ("golden", "snapshot"):
+        if not values.get(option):
+            raise ConfigError("config.missing", f"no {option} was given.", where=where)
+        values[option] = _beside(path, str(values[option]))
+    return load({}, {}, values, where=where)
+
+
+def _beside(file: Path, location: str) -> str:
+    """A relative path of the file, seen from the current folder; `scheme:place` stays as it is."""
+    return location if ":" in location or "=" in location else str(file.parent / location)
+
+
+def _outcome(name: str, config: Config) -> Any:
+    """The record of one configuration, or why there is none."""
+    from rageval_action import pipeline
+    from rageval_action.core.matrix import NotRun
+    from rageval_action.errors import GoldenError
+
+    if sys.stderr.isatty():
+        click.echo(f"measuring {name}", err=True)
+    try:
+        return pipeline.evaluate(config, world())
+    except GoldenError:
+        raise  # nothing can be measured with it
+    except RagevalError as error:
+        click.echo(f"{name}: not run: {error}", err=True)
+        return NotRun(reason=f"{error.message} [{error.code}]")
+
+
+def _measures(config: Config) -> list[str]:
+    """The headline measure first, then the ladder or what was asked for."""
+    from rageval_action import pipeline
+
+    named = [str(measure) for measure in pipeline.chosen_measures(config)]
+    headline = f"recall@{config.k}"
+    return [headline, *(name for name in named if name != headline)]
+
+
+def _report(made: Any, json_target: str, markdown: str, page: str) -> None:
+    from rageval_action.reports import matrix as report
+
+    if json_target:
+        write_json(json_target, made)
+    if markdown:
+        write_text(markdown, report.markdown(made))
+    if page:
+        write_text(page, report.page(made))
+    if STANDARD_OUTPUT not in {json_target, markdown, page}:
+        report.show(made, sys.stdout)

@@ -1,0 +1,66 @@
+"""`rageval snapshot import`: another store as a snapshot folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
+    """Query texts with their vectors."""
+    if bool(golden) != bool(embeddings):
+        text = "--queries and --query-embeddings belong together: an imported store brings no model."
+        raise ConfigError("config.query-embeddings", text)
+    if not golden:
+        return {}
+    from rageval_action.golden.formats import read_golden
+    from rageval_action.snapshots.build import open_vectors
+
+    texts = [query.text for query in read_golden(golden).queries]
+    vectors, _ = open_vectors(Path(embeddings), "--query-embeddings")
+    if len(vectors) != len(texts):
+        text = f"{len(vectors)} vectors stand beside {len(texts)} queries."
+        raise ConfigError("config.query-embeddings", text, where=embeddings)
+    return dict(zip(texts, vectors.astype("float32"), strict=True))
+
+
+@click.command("import")
+@click.argument("location", metavar="SCHEME:PLACE")
+@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the snapshot.")
+@click.option(
+    "--queries", default="", metavar="GOLDEN", help="Golden set whose query vectors are kept as well."
+)
+@click.option(
+    "--query-embeddings", default="", metavar="FILE", help="Their vectors (.npy), row i for query i."
+)
+@click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
+def import_(location: str, out: str, queries: str, query_embeddings: str, json_target: str) -> int:
+    """Write another store as a snapshot.
+
+    A location is `chroma:./db`, `faiss:index.faiss?chunks=chunks.jsonl`, `lancedb:./db?table=docs` and so on.
+    Options follow a question mark: `?doc=source&id=chunk_id` name the fields that hold a chunk's document and id,
+    `metric=` overrules the store's. The same locations may stand wherever a snapshot is asked for.
+    """
+    from rageval_action.snapshots.importers.registry import import_store
+
+    with errors_as_json(json_target):
+        manifest, notices = import_store(location, Path(out), _asked(queries, query_embeddings))
+        for notice in notices:
+            click.echo(f"note: {notice.where}: {notice.text} [{notice.code}]", err=True)
+        if json_target:
+            write_json(json_target, manifest)
+        if json_target != STANDARD_OUTPUT:
+            click.echo(f"{out}: {manifest.chunks:,} chunks in {manifest.documents:,} documents, ", nl=False)
+            click.echo(f"{manifest.dimension} x {manifest.dtype}, metric {manifest.metric}")
+    return 0

@@ -1,0 +1,159 @@
+"""The matrix as people read it: a table on a terminal, in Markdown, and as one HTML page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import TextIO
+
+from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
+from rageval_action.reports import numbers
+
+NOT_RUN, NOT_TIMED = "not run", "not timed"
+STAGES = ("embed", "retrieve", "rerank", "total")
+
+
+def head(matrix: Matrix) -> list[str]:
+    """The column names."""
+    compared = [f"Δ {measure}" for measure in matrix.measures[:1]]
+    return ["configuration", *matrix.measures, *compared, "won/lost", "p50/p95 ms", "cost", "failed"]
+
+
+def body(matrix: Matrix) -> list[list[str]]:
+    """A row a configuration. What did not happen is a word, never a number."""
+    return [_row(matrix, row, is_first=at == 0) for at, row in enumerate(matrix.configurations)]
+
+
+def notes(matrix: Matrix) -> list[str]:
+    """What stands under the table."""
+    first = matrix.configurations[0].name if matrix.configurations else ""
+    others = max(0, len(matrix.configurations) - 1)
+    judged = (
+        f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and won/lost "
+        f"are against {first}; p is adjusted for {numbers.plural(others, 'comparison')}."
+    )
+    timed = (
+        f"Times are per query, by stage ({', '.join(STAGES)}), after a warm-up, on one machine; a stage that a "
+        "configuration does not have is left out."
+    )
+    lines = [judged, timed]
+    for row in matrix.configurations:
+        reasons = sorted({score.reason for score in row.scores.values() if isinstance(score, NotRun)})
+        if reasons:
+            lines.append(f"{row.name}: {NOT_RUN}: {'; '.join(reasons)}")
+    return [*lines, *(f"Note: {warning.text}" for warning in matrix.warnings)]
+
+
+def _row(matrix: Matrix, row: Configuration, *, is_first: bool) -> list[str]:
+    scores = [_score(row, measure) for measure in matrix.measures]
+    main = matrix.measures[0] if matrix.measures else ""
+    against = row.against.get(main)
+    if is_first:
+        difference, counts = "the first", ""
+    elif against is None:
+        difference, counts = NOT_RUN, NOT_RUN
+    else:
+        difference, counts = _difference(against), f"{against.better}/{against.worse}"
+    failed = NOT_RUN if not row.queries else str(row.errors)
+    return [row.name, *scores, difference, counts, _latency(row), _cost(row), failed]
+
+
+def _score(row: Configuration, measure: str) -> str:
+    score = row.scores[measure]
+    if not isinstance(score, Measured):
+        return NOT_RUN
+    return f"{numbers.score(score.mean)} [{numbers.score(score.ci[0])}, {numbers.score(score.ci[1])}]"
+
+
+def _difference(against: Against) -> str:
+    p = "p < 0.001" if against.p_adjusted < 0.001 else f"p = {against.p_adjusted:.3f}"
+    return f"{numbers.delta(against.delta)} {numbers.interval(*against.ci)}, {p}"
+
+
+def _latency(row: Configuration) -> str:
+    if not row.queries:
+        return NOT_RUN
+    timed = [
+        f"{stage} {row.latency[stage].p50:.1f}/{row.latency[stage].p95:.1f}"
+        for stage in STAGES
+        if stage in row.latency
+    ]
+    return ", ".join(timed) or NOT_TIMED
+
+
+def _cost(row: Configuration) -> str:
+    if not row.queries:
+        return NOT_RUN
+    return ", ".join(f"{name} {amount:g}" for name, amount in sorted(row.cost.items())) or "none"
+
+
+def show(matrix: Matrix, out: TextIO) -> None:
+    """Print the matrix: by rich on a terminal, aligned plain text elsewhere."""
+    if out.isatty():
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD)
+        for name in head(matrix):
+            table.add_column(Text(name), overflow="fold")
+        for row in body(matrix):
+            table.add_row(*map(Text, row))
+        console = Console(file=out)
+        console.print(table)
+        for line in notes(matrix):
+            console.print(Text(line))
+        return
+    rows = [head(matrix), *body(matrix)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    for row in rows:
+        out.write(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
+        )
+    for line in notes(matrix):
+        out.write(line + "\n")
+
+
+def markdown(matrix: Matrix) -> str:
+    """The matrix as a Markdown table with notes."""
+    rows = [head(matrix), ["---"] * len(head(matrix)), *body(matrix)]
+    table = "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+    return table + "\n\n" + "\n".join(f"- {_cell(line)}" for line in notes(matrix)) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that cannot leave its cell, become markup, or call anybody."""
+    from rageval_action.core import escape
+
+    return text if set(text) <= {"-"} else escape.markdown(text)
+
+
+def page(matrix: Matrix) -> str:
+    """One HTML page that needs nothing from anywhere."""
+    cells = "".join(f"<th scope=col>{html.escape(name)}</th>" for name in head(matrix))
+    rows = "".join(_html_row(row) for row in body(matrix))
+    told = "".join(f"<li>{html.escape(line)}</li>" for line in notes(matrix))
+    title = html.escape(f"Retrieval matrix over {matrix.golden}")
+    return (
+        f'<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
+        f"<title>{title}</title><style>{_STYLE}</style><main><h1>{title}</h1><div class=wide><table>"
+        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></main></html>\n"
+    )
+
+
+def _html_row(row: Sequence[str]) -> str:
+    first, *rest = (html.escape(cell) for cell in row)
+    marked = "".join(
+        f"<td class=none>{cell}</td>" if cell == NOT_RUN else f"<td>{cell}</td>" for cell in rest
+    )
+    return f"<tr><th scope=row>{first}</th>{marked}</tr>"
+
+
+_STYLE = (
+    ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}"
+    "main{max-width:80rem;margin:2rem auto;padding:0 1rem}.wide{overflow-x:auto}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "th,td{padding:.5rem .75rem;text-align:left;border-bottom:1px solid #8884;"
+    "vertical-align:top;white-space:nowrap}.none{opacity:.7;font-style:italic}"
+)
