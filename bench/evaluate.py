@@ -39,7 +39,15 @@ def main() -> None:
         bare = timed([sys.executable, "-c", "import numpy, faiss"])
         out = work / f"candidate-{round_}"
         whole = timed(
-            [*rageval, "--snapshot", "examples/candidate", "--out", str(out), "--baseline", str(work / "baseline")]
+            [
+                *rageval,
+                "--snapshot",
+                "examples/candidate",
+                "--out",
+                str(out),
+                "--baseline",
+                str(work / "baseline"),
+            ]
         )
         ratios.append(whole / bare)
         print(f"imports {bare:.3f} s   evaluate {whole:.3f} s   ratio {whole / bare:.2f}")

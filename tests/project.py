@@ -35,7 +35,12 @@ DOCUMENTS: dict[str, str] = {
 }
 
 GOLDEN: tuple[dict[str, object], ...] = (
-    {"id": "q1", "query": "rotate vpn certificate", "relevant": {"vpn-cert": 3, "vpn-setup": 1}, "tags": ["vpn"]},
+    {
+        "id": "q1",
+        "query": "rotate vpn certificate",
+        "relevant": {"vpn-cert": 3, "vpn-setup": 1},
+        "tags": ["vpn"],
+    },
     {"id": "q2", "query": "error 9002 log full", "relevant": ["sql-log"], "tags": ["sql", "critical"]},
     {"id": "q3", "query": "backup of the database", "relevant": ["sql-backup"], "tags": ["sql"]},
     {"id": "q4", "query": "who approves firewall changes", "relevant": ["firewall"]},

@@ -138,7 +138,7 @@ def error_bounds(
     """How far a score of each query, computed in `dtype`, can be from the exact one, in any order of summation.
 
     The bound for a sum of d products, d * u / (1 - d * u) times the product of the norms (Higham, Accuracy and
-    Stability of Numerical Algorithms, 2nd ed., section 3.1), with room for rounding the inputs.
+    Stability of Numerical Algorithms, 2nd ed., section 3.1), with room for rounding the inputs and for underflow.
     """
     unit = float(np.finfo(np.float32 if vectors.metric == "cosine" else dtype).eps) / 2
     terms = (vectors.dimension + 32) * unit
@@ -151,7 +151,7 @@ def error_bounds(
     else:
         off = 0.0 if vectors.is_divided else vectors.off_unit
         bounds = np.full(len(queries), 4 * relative + off)
-    return bounds
+    return bounds + vectors.dimension * float(np.finfo(dtype).tiny)
 
 
 def exact_scores(
@@ -259,10 +259,11 @@ def all_scores(
 
     Double precision where cancellation (L2) or size would eat the digits of single precision.
     """
-    sound = 1 / _LARGE_NORM < vectors.smallest <= vectors.largest < _LARGE_NORM
-    careful = vectors.metric == "l2" or not sound
-    dtype: type[np.floating] = np.float64 if careful else np.float32
-    asked = (_unit(queries) if vectors.metric == "cosine" else queries).astype(dtype)
+    asked = _unit(queries) if vectors.metric == "cosine" else queries
+    longest = float(_row_norms(asked).max(initial=0)) * vectors.largest
+    sound = min(longest, vectors.smallest) > 1 / _LARGE_NORM and max(longest, vectors.largest) < _LARGE_NORM
+    dtype: type[np.floating] = np.float32 if sound and vectors.metric != "l2" else np.float64
+    asked = asked.astype(dtype)
     scores = np.empty((len(queries), vectors.rows), dtype=dtype)
     for first, block in _blocks(vectors.shards):
         wide = block.astype(dtype, copy=False)

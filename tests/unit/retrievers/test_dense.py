@@ -149,6 +149,21 @@ def test_extreme_lengths_are_searched_exactly(path: str, scale: float) -> None:
         assert pairs(ranking) == brute(made, query, 4)
 
 
+@pytest.mark.parametrize(
+    ("of_rows", "of_queries"), [(1e20, 1e20), (1e10, 1e30), (1e-25, 1e-25), (1e-10, 1e-33)]
+)
+def test_products_that_single_precision_cannot_hold_are_ranked(
+    path: str, of_rows: float, of_queries: float
+) -> None:
+    rng = np.random.default_rng(6)
+    vectors = (rng.standard_normal((300, 16)) * of_rows).astype(np.float32)
+    names = [f"c{row}" for row in range(300)]
+    made = snapshot(vectors, names, names)
+    asked = (rng.standard_normal((3, 16)) * of_queries).astype(np.float32)
+    for query, ranking in zip(asked, retrieve(made, asked, 4).rankings, strict=True):
+        assert pairs(ranking) == brute(made, query, 4)
+
+
 def test_a_metric_is_searched_as_it_is(path: str) -> None:
     """The three metrics disagree about vectors that are not normalised."""
     vectors = np.array([[10, 10], [0.3, 0.036], [1, 0]], np.float32)
