@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "retrieve": "rageval_action.cli.retrieve:retrieve",
     "score": "rageval_action.cli.score:score",
     "matrix": "rageval_action.cli.matrix:matrix",
+    "probe": "rageval_action.cli.probe:probe",
     "export": "rageval_action.cli.export:export",
     "schema": "rageval_action.cli.schema:schema",
     "snapshot": "rageval_action.cli.snapshot:snapshot",
