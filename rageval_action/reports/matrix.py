@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
@@ -24,9 +24,9 @@ def body(matrix: Matrix) -> list[list[str]]:
     return [_row(matrix, row, is_first=at == 0) for at, row in enumerate(matrix.configurations)]
 
 
-def notes(matrix: Matrix) -> list[str]:
-    """What stands under the table."""
-    first = matrix.configurations[0].name if matrix.configurations else ""
+def notes(matrix: Matrix, quote: Callable[[str], str] = str) -> list[str]:
+    """What stands under the table; `quote` is put around text that is not ours."""
+    first = quote(matrix.configurations[0].name) if matrix.configurations else ""
     others = max(0, len(matrix.configurations) - 1)
     judged = (
         f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and won/lost "
@@ -40,8 +40,8 @@ def notes(matrix: Matrix) -> list[str]:
     for row in matrix.configurations:
         reasons = sorted({score.reason for score in row.scores.values() if isinstance(score, NotRun)})
         if reasons:
-            lines.append(f"{row.name}: {NOT_RUN}: {'; '.join(reasons)}")
-    return [*lines, *(f"Note: {warning.text}" for warning in matrix.warnings)]
+            lines.append(f"{quote(row.name)}: {NOT_RUN}: {quote('; '.join(reasons))}")
+    return [*lines, *(f"Note: {quote(warning.text)}" for warning in matrix.warnings)]
 
 
 def _row(matrix: Matrix, row: Configuration, *, is_first: bool) -> list[str]:
@@ -116,17 +116,13 @@ def show(matrix: Matrix, out: TextIO) -> None:
 
 
 def markdown(matrix: Matrix) -> str:
-    """The matrix as a Markdown table with notes."""
-    rows = [head(matrix), ["---"] * len(head(matrix)), *body(matrix)]
-    table = "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
-    return table + "\n\n" + "\n".join(f"- {_cell(line)}" for line in notes(matrix)) + "\n"
-
-
-def _cell(text: str) -> str:
-    """Text that cannot leave its cell, become markup, or call anybody."""
+    """The matrix as a Markdown table with notes; text that is not ours cannot become markup or call anybody."""
     from rageval_action.core import escape
 
-    return text if set(text) <= {"-"} else escape.markdown(text)
+    names = [escape.markdown(name) for name in head(matrix)]
+    rows = [names, ["---"] * len(names), *([escape.markdown(row[0]), *row[1:]] for row in body(matrix))]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return table + "\n\n" + "\n".join(f"- {line}" for line in notes(matrix, escape.markdown)) + "\n"
 
 
 def page(matrix: Matrix) -> str:
