@@ -27,6 +27,9 @@ from typing import NamedTuple
 
 import pytest
 
+OUT_OF_TIME = -signal.SIGKILL
+"""The exit code of a run that was ended: an endless loop was noticed, but so is a busy machine."""
+
 DECLARED = ("frozen", "kw_only", "omit_defaults", "eq")
 """Keywords of a type's declaration, which say how it may be used and change no result."""
 
@@ -282,6 +285,8 @@ def alive(module: Path, tests: list[str], jobs: int, lines: range) -> tuple[list
                 if code is None:
                     continue
                 idle.append(running.pop(child).bench)
+                if code == OUT_OF_TIME:
+                    print(f"ended  {module}:{one.mutant.line}: {one.mutant.what} (out of time)", flush=True)
                 if code == 0:
                     left.append(one.mutant)
                     print(f"alive  {module}:{one.mutant.line}: {one.mutant.what}", flush=True)
@@ -298,7 +303,7 @@ def _ended(child: int, until: float) -> int | None:
         return None
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return 1
+    return OUT_OF_TIME
 
 
 def _calibrate(bench: Bench, text: str) -> float:

@@ -311,7 +311,7 @@ def _no_answer(record: Record) -> str:
     track = record.no_answer
     if not track.n:
         return ""
-    if track.false_retrieval_rate is None:
+    if track.false_retrieval_rate is None or track.threshold is None:
         return f"{numbers.plural(track.n, 'unanswerable query', 'unanswerable queries')}: not measured, {track.reason}."
     return (
         f"{numbers.plural(track.n, 'unanswerable query', 'unanswerable queries')}: "

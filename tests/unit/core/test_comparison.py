@@ -425,8 +425,8 @@ class TestRechunked:
         before = run([row("q", ["d0#0"], ["d0#0"], chunks(texts))], chunks(texts), unit="chunk")
         after = run([row("q", ["e0#0"], ["d0#0"], chunks(part))], chunks(part), unit="chunk")
         found = compared(before, after)
-        assert found.uprooted == ("q",)
-        assert not found.turned_over
+        assert (found.uprooted, found.turned_over) == ((), False)
+        assert [one.cause for one in found.queries] == ["re-identified"]
 
 
 def test_the_records_are_at_hand() -> None:
