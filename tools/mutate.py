@@ -101,6 +101,9 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def _is_for_types(node: ast.AST) -> bool:
+    """True for what only type checkers and star imports read."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
@@ -232,15 +235,20 @@ class Bench:
         self.folder = home
         for name in COPIED:
             if (root / name).is_dir():
-                shutil.copytree(root / name, home / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(root / name, home / name)
             else:
                 shutil.copy(root / name, home / name)
         self.module = home / module
         self.tests = tests
+        self.runs = 0
 
     def start(self, text: str) -> int:
         """Run the tests with this text in the module's place; the process id of the fork that does."""
+        self.runs += 1
         self.module.write_text(text, encoding="utf-8")
+        os.utime(
+            self.module, (self.runs, self.runs)
+        )  # compiled code is known by its time: no two runs share one
         sys.stdout.flush()
         child = os.fork()
         if child:
@@ -330,6 +338,7 @@ def main() -> int:
     parser.add_argument("--lines", default="1-100000", metavar="FROM-TO", help="only mutants on these lines")
     parser.add_argument("tests", nargs="+", help="arguments of pytest, after --")
     options = parser.parse_args()
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # plugins cost more time than the tests
     for name in PRELOADED:
         with suppress(ImportError):
             importlib.import_module(name)
