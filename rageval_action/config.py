@@ -327,33 +327,33 @@ def _retriever(value: object, where: str) -> tuple[str, dict[str, str | int | fl
     """`retriever: bm25` or `retriever: {name: bm25, k1: 1.2}`."""
     if isinstance(value, str):
         return value, {}
-    options = flatten(value) if isinstance(value, Mapping) else {}
+    options = flatten(value, where=f"{where}: retriever") if isinstance(value, Mapping) else {}
     name = options.pop("name", "")
     if not isinstance(name, str) or not name:
         hint = "Write `retriever: NAME` or `retriever: {name: NAME, OPTION: VALUE}`."
-        raise ConfigError("config.bad-value", "the retriever has no name.", hint=hint, where=where)
+        raise ConfigError("config.bad-value", "retriever: it has no name.", hint=hint, where=where)
     return name, options
 
 
-def flatten(options: Mapping[str, object], prefix: str = "") -> dict[str, str | int | float | bool]:
+def flatten(
+    options: Mapping[str, object], prefix: str = "", *, where: str = ""
+) -> dict[str, str | int | float | bool]:
     """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
 
     Lists of plain values become comma-separated strings.
 
     Raises:
-        ConfigError: `config.bad-option` for a value that is no plain value.
+        ConfigError: `config.bad-value` for a value that is no plain value.
     """
     flat: dict[str, str | int | float | bool] = {}
     for key, value in options.items():
         name = f"{prefix}{key}"
         if isinstance(value, Mapping):
-            flat.update(flatten(value, f"{name}."))
+            flat.update(flatten(value, f"{name}.", where=where))
         elif isinstance(value, (str, int, float, bool)):
             flat[name] = value
         elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
             flat[name] = ",".join(str(item) for item in value)
         else:
-            raise ConfigError(
-                "config.bad-option", f"{value!r} is not a value an option can have.", where=name
-            )
+            raise ConfigError("config.bad-value", f"{name}: {value!r} is not a value an option can have.", where=where)
     return flat

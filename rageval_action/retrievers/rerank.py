@@ -76,9 +76,11 @@ class RerankRetriever:
             return Ranking(query_id=query.id, latency_ms=ranking.latency_ms, error=f"rerank: {error.message}")
         hits = _below(_ordered(head, scores), tail, label, depth)
         spent = (time.perf_counter() - began) * 1000
-        latency = {**ranking.latency_ms, "rerank": spent}
-        if "total" in latency:  # a first stage that was not timed for this query leaves no total
-            latency["total"] += spent
+        latency = dict(ranking.latency_ms)
+        if (
+            "total" in latency
+        ):  # where the first stage was not timed, the stages would be of different queries
+            latency |= {"rerank": spent, "total": latency["total"] + spent}
         return msgspec.structs.replace(ranking, hits=hits, latency_ms=latency)
 
 

@@ -121,6 +121,11 @@ class TestValues:
         assert config.retriever == "bm25"
         assert config.retriever_options == {"k1": 1.2, "stem": True, "n": 3, "lang": "en"}
 
+    def test_options_of_a_part_stand_under_its_name(self) -> None:
+        nested = {"name": "hybrid", "of": ["dense", "bm25"], "bm25": {"k1": 1.2}}
+        config = load({}, {}, {"retriever": nested})
+        assert config.retriever_options == {"of": "dense,bm25", "bm25.k1": 1.2}
+
     def test_depth_may_equal_k(self) -> None:
         assert load({}, {}, {"k": 7, "depth": 7}).depth == 7
 
@@ -156,7 +161,7 @@ class TestValues:
             ),
             ("file", "retriever", ["bm25"], "ci/rageval.yml: retriever", "Expected `str`"),
             ("file", "retriever", {"k1": 1}, "ci/rageval.yml", "retriever: "),
-            ("file", "retriever", {"name": "x", "o": [1]}, "ci/rageval.yml", "retriever: "),
+            ("file", "retriever", {"name": "x", "o": [[1]]}, "ci/rageval.yml: retriever", "o: "),
             ("file", "depth", 4, "depth", "depth is 4, less than k = 5"),
         ],
     )

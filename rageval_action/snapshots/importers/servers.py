@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -126,24 +126,26 @@ def _database_table(found: list[dict[str, Any]], place: Place, vector: str) -> T
 
 def read_pgvector_csv(place: Place) -> Table:
     """A COPY file with a header; vectors stand in it as text."""
-    csv.field_size_limit(64 << 20)
-    with place.file().open(encoding="utf-8-sig", newline="") as stream:
-        reader = csv.DictReader(stream, strict=True)
-        columns = reader.fieldnames or []
-        vector = place.get("vector", "embedding")
-        for needed in (vector, place.get("id", "id")):
-            if needed not in columns:
-                text = f"there is no column {needed}; there are {', '.join(columns) or 'none'}."
-                raise SnapshotError("snapshot.no-field", text, where=place.where)
-        found = [{**row, "rageval_vector": row[vector]} for row in _rows(reader, place.where)]
+    vector = place.get("vector", "embedding")
+    found = [{**row, "rageval_vector": row[vector]} for row in _rows(place, (vector, place.get("id", "id")))]
     return _database_table(found, place, vector)
 
 
-def _rows(reader: csv.DictReader[str], where: str) -> Iterator[dict[str, Any]]:
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise SnapshotError("snapshot.bad-csv", f"{error}.", where=f"{where}:{reader.line_num}") from None
+def _rows(place: Place, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a CSV file that has these columns."""
+    csv.field_size_limit(64 << 20)
+    with place.file().open(encoding="utf-8-sig", newline="") as stream:
+        reader = csv.DictReader(stream, strict=True)
+        try:
+            columns = reader.fieldnames or []
+            for name in needed:
+                if name not in columns:
+                    text = f"there is no column {name}; there are {', '.join(columns)[:300] or 'none'}."
+                    raise SnapshotError("snapshot.no-field", text, where=place.where)
+            yield from reader
+        except (csv.Error, UnicodeDecodeError) as error:
+            text = f"this is not CSV in UTF-8: {error}."
+            raise SnapshotError("snapshot.bad-csv", text, where=f"{place.where}:{reader.line_num}") from None
 
 
 def _numbers(text: str | None, where: str) -> NDArray[np.float32]:
