@@ -162,3 +162,24 @@ def test_a_newer_run_stays(
     assert "Comment kept" in ended.log
     (comment,) = github.state.comments.values()
     assert comment["body"].endswith("newer")
+
+
+@pytest.mark.parametrize("fault", ["500", "403-secondary", "bad-json", "truncated"])
+def test_faults_never_make_a_fork_look_better(
+    fault: str, workspace: Workspace, forked: str, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.policy(forked)
+    assert publish(workspace, monkeypatch).outputs["verdict"] == "fail"
+    calls = list(dict.fromkeys(github.log))
+    for broken in calls:
+        github.state.comments.clear()
+        github.always = lambda name, broken=broken: fault if name == broken else ""
+        ended = publish(workspace, monkeypatch)
+        assert ended.code == 0, (broken, ended.log)
+        assert ended.outputs["verdict"] in ("fail", "cannot_measure", "skipped"), (broken, ended.log)
+        assert (
+            ended.outputs["verdict"] == "fail"
+            or "could not" in ended.log + ended.summary
+            or "nothing is published" in ended.log
+        )
+        assert len(github.state.comments) <= 1

@@ -171,12 +171,12 @@ def test_the_full_images_lock_is_cut_from_the_tested_one() -> None:
 
 
 def test_a_release_names_images_by_digest() -> None:
-    image = "ghcr.io/org/rag-eval-action@sha256:" + "0" * 64
+    image = "registry.example/org/rag-eval-action@sha256:" + "0" * 64
     for path in ACTIONS:
         text = pin.pinned(path.read_text("utf-8"), image)
         assert yaml.safe_load(text)["runs"]["image"] == f"docker://{image}"
         with pytest.raises(ValueError, match="digest"):
-            pin.pinned(text, "ghcr.io/org/rag-eval-action:v1")
+            pin.pinned(text, "registry.example/org/rag-eval-action:v1")
     from rageval_action import __version__
 
     assert pin.version() == __version__

@@ -1,7 +1,7 @@
 """Name released images by digest in both action files, or check a version before a release.
 
     python3 tools/image/pin.py --check 1.2.3
-    python3 tools/image/pin.py --full ghcr.io/org/name@sha256:… --slim ghcr.io/org/name@sha256:…
+    python3 tools/image/pin.py --full registry.example/org/name@sha256:… --slim registry.example/org/name@sha256:…
 
 Standard library only: the release workflow runs it on a bare runner.
 """
