@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import click
 
-NAMES = ("record", "rankings", "comparison", "scores", "error", "manifest", "golden", "history", "explanation")
+NAMES = (
+    "record",
+    "rankings",
+    "comparison",
+    "scores",
+    "error",
+    "manifest",
+    "golden",
+    "history",
+    "explanation",
+)
 
 
 @click.command()
