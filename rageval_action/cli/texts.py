@@ -24,7 +24,8 @@ class _Row(Struct):
 def snippets(told: Any, run: Any) -> dict[str, str]:
     """What took the place of the first lost queries -> the text of the chunk that did; empty without the snapshot.
 
-    A chunk that not everybody may see keeps its text to itself: a comment has other readers than the index. Texts are an extra: where they cannot be read, nothing is missing from the result but they.
+    A chunk that not everybody may see keeps its text to itself: a comment has other readers than the index. Texts are
+    an extra: where they cannot be read, nothing is missing from the result but they.
     """
     wanted = _wanted(told, run)
     path = Path(run.record.snapshot.path) / "chunks.jsonl"
