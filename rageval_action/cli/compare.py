@@ -47,5 +47,5 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
             settings.policy,
             today=datetime.datetime.now(datetime.UTC).date(),
         )
-        report(told, after.record, json_target, markdown, told)
+        report(told, after, json_target, markdown, told, before=before.record)
         return told.exit_code

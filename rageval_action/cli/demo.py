@@ -43,9 +43,14 @@ def demo(examples: str, markdown: str) -> None:
         settings.policy,
         today=datetime.datetime.now(datetime.UTC).date(),
     )
-    report(told, records["candidate"].record, "", markdown, told)
+    report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
+    click.echo("See every query with both rankings in a browser, or look at one of them closely:")
+    click.echo(
+        f"  rageval report {out / 'candidate'} --baseline {out / 'baseline'} --config {config} --out report.html"
+    )
+    click.echo(f"  rageval explain q118 {out / 'candidate'} --baseline {out / 'baseline'}")
 
 
 def shipped() -> Path:

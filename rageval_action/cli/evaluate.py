@@ -73,7 +73,8 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
         if baseline:
             files["comparison.json"] = encode_document(told)
         write_files(Path(out), files)
-        report(told, candidate.record, json_target, markdown, candidate.record)
+        old = before.record.record if isinstance(before, pipeline.Baseline) else None
+        report(told, candidate, json_target, markdown, candidate.record, before=old)
         return told.exit_code
 
 
@@ -84,11 +85,21 @@ def encode_document(told: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
 
 
-def report(told: Any, record: Any, json_target: str, markdown: str, summary: object) -> None:
-    """Tell the result on every surface that was asked for; standard output holds one of them."""
+def report(
+    told: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
+) -> None:
+    """Tell the result on every surface that was asked for; standard output holds one of them.
+
+    `run` is the candidate's record, `before` the summary of the baseline's.
+    """
     from rageval_action.reports.view import view
 
-    shown = view(told, record)
+    texts = {}
+    if markdown:
+        from rageval_action.cli.texts import snippets
+
+        texts = snippets(told, run)
+    shown = view(told, run.record, before=before, snippets=texts)
     if json_target:
         write_json(json_target, summary)
     if markdown:

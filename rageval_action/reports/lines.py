@@ -16,7 +16,7 @@ from rageval_action.reports import numbers
 from rageval_action.reports.parts import MeasureLine, QueryLine, SmallSlice
 
 SIGNIFICANT = 0.05
-SNIPPET = 160
+SNIPPET = 110
 
 READINGS = {
     "worse": ("worse", "worse"),
