@@ -90,9 +90,8 @@ def markdown_code(text: str, limit: int = 120) -> str:
     return f"<code>{markdown(text, limit)}</code>"
 
 
-def markdown_link(text: str, url: str, limit: int = 120) -> str:
-    """Untrusted `text` as a link to `url`, an address of our own making; without an address the text alone."""
-    label = markdown(text, limit)
+def markdown_link(label: str, url: str) -> str:
+    """A link whose label is already escaped Markdown; the bare label when there is no address."""
     return f"[{label}]({url})" if url else label
 
 

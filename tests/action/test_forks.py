@@ -107,7 +107,7 @@ def test_the_policy_is_the_bases_and_the_forks_k_decides_nothing(
     github.state.artifact(1, members_of("baseline", forked, policy={}))
     ended = publish(workspace, monkeypatch)
     assert ended.outputs["verdict"] == "fail"
-    assert "recall@\u200b5 dropped" in ended.summary
+    assert "`recall@5` dropped" in ended.summary
 
 
 @pytest.mark.parametrize(

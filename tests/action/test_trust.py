@@ -58,8 +58,8 @@ def test_another_k_adds_a_gate_and_takes_none_away(
     (workspace.checkout / "rageval.yml").write_bytes(b"golden: golden.jsonl\n")
     ended = judge(workspace, recorded, monkeypatch, k="1")
     assert ended.code == 1
-    assert "recall@\u200b5" in ended.summary
-    assert "recall@\u200b1" in ended.summary
+    assert "`recall@5`" in ended.summary
+    assert "`recall@1`" in ended.summary
 
 
 def test_a_renamed_configuration_is_no_way_around(

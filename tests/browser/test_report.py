@@ -65,7 +65,7 @@ def test_filters_and_search_narrow_the_table(opened):
     assert _status(shown) == "60 of 60 queries"
     shown.get_by_label("Change", exact=True).select_option("lost")
     assert _status(shown) == "10 of 60 queries"
-    shown.get_by_label("Slice").select_option("tag:exact-term")
+    shown.get_by_label("Slice", exact=True).select_option("tag:exact-term")
     assert _status(shown) == "10 of 60 queries"
     shown.get_by_label("Search").fill("FIREWALL")
     assert _status(shown) == "2 of 60 queries"
