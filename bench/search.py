@@ -235,7 +235,7 @@ def run_child(*arguments: object) -> Any:
     command = [sys.executable, __file__, "--child", *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(done.stderr)
+        sys.exit(done.stderr or f"the child {arguments[0]} ended with {done.returncode}")
     return json.loads(done.stdout)
 
 
@@ -295,6 +295,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where snapshots are made and kept for the next run")
     parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    sys.stdout.reconfigure(line_buffering=True)  # a killed run has shown what it found
     if arguments.child:
         kind, folder, *rest = arguments.child
         children = {
