@@ -333,8 +333,6 @@ def _told(
     A step is allowed three times the usual difference between two records, so that noise does not pass for a drop.
     """
     best, drop = _fall(stretch)
-    if drop <= tolerance + 1e-9:
-        return []
     steps = -np.diff(stretch.values[best:])
     noise = 1.4826 * float(np.median(np.abs(np.diff(stretch.values))))
     if float(steps.max()) > max(tolerance, drop / 2) + 3 * noise + 1e-9:

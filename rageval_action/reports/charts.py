@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -15,7 +16,10 @@ MOST_BARS = 12
 
 _RECALL = re.compile(r"recall@(\d+)")
 _UNSAFE = re.compile(r"[^\w:./ -]+")
-_THEME = '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#8b949e,#0969da"}}}}%%'
+THEME = '%%{init: {"themeVariables": {"xyChart": {"plotColorPalette": "#0969da"}}}}%%'
+"""Blue, which can be seen on white and on black. Two lines: grey for the base, then blue."""
+
+_TWO_LINES = THEME.replace("#0969da", "#8b949e,#0969da")
 
 
 class Charts(Struct, frozen=True):
@@ -26,7 +30,7 @@ class Charts(Struct, frozen=True):
 
 
 def mermaid(view: ReportView) -> Charts:
-    """Recall by k (grey: base, blue: this pull request), and the change of each slice."""
+    """Recall by k (grey: base, blue: this pull request), and the slices that lost most."""
     return Charts(ladder=_ladder(view.measures), slices=_slices(view.slices))
 
 
@@ -39,33 +43,40 @@ def _ladder(rows: Sequence[MeasureLine]) -> str:
     if len(found) < 2:
         return ""
     ks = ", ".join(f'"{k}"' for k, _ in found)
-    lines = [_THEME, "xychart-beta", '  title "Recall at k"', f"  x-axis [{ks}]", '  y-axis "recall" 0 --> 1']
+    lines = [
+        _TWO_LINES,
+        "xychart-beta",
+        '  title "Recall at k"',
+        f"  x-axis [{ks}]",
+        '  y-axis "recall" 0 --> 1',
+    ]
     if all(row.before_value is not None for _, row in found):
         lines.append(f"  line [{', '.join(f'{row.before_value:g}' for _, row in found)}]")
     else:
-        lines[0] = _THEME.replace("#8b949e,", "")
+        lines[0] = THEME
     lines.append(f"  line [{', '.join(f'{row.after_value:g}' for _, row in found)}]")
     return "\n".join(lines)
 
 
 def _slices(rows: Sequence[MeasureLine]) -> str:
-    """The change of the slices that moved most, in points."""
+    """The slices that lost most: Mermaid draws bars from the end of the axis, so they are points lost, from zero."""
     moved = [
-        (row.slice, 100 * (row.after_value - row.before_value))
+        (row.slice, 100 * (row.before_value - row.after_value))
         for row in rows
-        if row.after_value is not None and row.before_value is not None
+        if row.after_value is not None and row.before_value is not None and row.after_value < row.before_value
     ]
-    shown = sorted(sorted(moved, key=lambda item: -abs(item[1]))[:MOST_BARS], key=lambda item: item[1])
+    shown = sorted(moved, key=lambda item: -item[1])[:MOST_BARS]
     if len(shown) < 2:
         return ""
     names = ", ".join(f'"{label(name)}"' for name, _ in shown)
     values = ", ".join(f"{value:.1f}" for _, value in shown)
     return "\n".join(
         [
-            _THEME.replace("#8b949e,", ""),
+            THEME,
             "xychart-beta horizontal",
-            '  title "Change by slice, in points"',
+            '  title "Points lost, by slice"',
             f"  x-axis [{names}]",
+            f'  y-axis "points" 0 --> {math.ceil(shown[0][1])}',
             f"  bar [{values}]",
         ]
     )

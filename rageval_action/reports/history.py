@@ -11,7 +11,7 @@ from msgspec import Struct
 from rageval_action.core import escape
 from rageval_action.core.history import Creep, History, Mark, Point, Series
 from rageval_action.reports import numbers
-from rageval_action.reports.charts import label
+from rageval_action.reports.charts import THEME, label
 from rageval_action.reports.html import document
 
 MOST_ROWS = 30
@@ -88,6 +88,7 @@ def _chart(told: History) -> list[str]:
     room = max((high - low) / 10, 0.005)
     return [
         "```mermaid",
+        THEME,
         "xychart-beta",
         f'  title "{label(told.headline)}, the last {len(values)} records"',
         f'  x-axis "record" 1 --> {len(values)}',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import time
 
@@ -67,13 +68,13 @@ def test_filters_and_search_narrow_the_table(opened):
     assert _status(shown) == "10 of 60 queries"
     shown.get_by_label("Slice", exact=True).select_option("tag:exact-term")
     assert _status(shown) == "10 of 60 queries"
-    shown.get_by_label("Search").fill("FIREWALL")
+    shown.get_by_label("Search", exact=True).fill("FIREWALL")
     assert _status(shown) == "2 of 60 queries"
-    shown.get_by_label("Search").fill("nothing like it")
+    shown.get_by_label("Search", exact=True).fill("nothing like it")
     assert _status(shown) == "0 of 60 queries"
     shown.get_by_role("button", name="Show all").click()
     assert _status(shown) == "60 of 60 queries"
-    shown.get_by_label("Cause").select_option("outranked")
+    shown.get_by_label("Cause", exact=True).select_option("outranked")
     assert _status(shown) == "10 of 60 queries"
 
 
@@ -196,19 +197,23 @@ def large() -> str:
     return html(page(told, after, before))
 
 
+def crowded() -> float:
+    """How many processes share a core: times are those of a machine that does nothing else."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 @pytest.mark.slow
 def test_ten_thousand_queries_load_and_scroll(opened):
     text = large()
-    started = time.perf_counter()
     shown = opened(text).page
-    loaded = time.perf_counter() - started
+    loaded = int(shown.locator("html").get_attribute("data-ready")) / 1000
     sys.stdout.write(f"10,000 queries, {len(text) / 1e6:.1f} MB: ready after {loaded:.2f} s\n")
-    assert loaded < 3
+    assert loaded < 3 * crowded()
     assert shown.locator(".grid tbody tr").count() < 60
     started = time.perf_counter()
-    shown.get_by_label("Search").fill("subject 99")
+    shown.get_by_label("Search", exact=True).fill("subject 99")
     assert _status(shown) == "111 of 10,000 queries"
-    shown.get_by_label("Search").fill("")
+    shown.get_by_label("Search", exact=True).fill("")
     shown.get_by_role("columnheader", name="rank").get_by_role("button").click()
     shown.locator(".grid").evaluate("box => { box.scrollTop = box.scrollHeight / 2 }")
     shown.wait_for_selector(".grid tbody tr[data-place='5000']")
@@ -217,9 +222,51 @@ def test_ten_thousand_queries_load_and_scroll(opened):
     shown.wait_for_selector(".grid tbody tr[data-place='9999']")
     used = time.perf_counter() - started
     sys.stdout.write(f"search, sort and jump twice: {used:.2f} s\n")
-    assert used < 3
+    assert used < 3 * crowded()
 
 
 def test_the_report_is_small_beside_its_data():
     text = document("no-baseline")
     assert len(text) < 2_000_000
+
+
+@functools.cache
+def creeping() -> str:
+    """A history of sixty records that creeps down."""
+    import datetime
+
+    from rageval_action.core.history import Point, history
+    from rageval_action.core.record import Mean
+    from rageval_action.reports.history import html as drawn
+
+    start = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
+    points = []
+    for at in range(60):
+        value = 0.9 - 0.008 * sum(at >= step for step in (15, 22, 30, 41, 50))
+        scores = {name: Mean(mean=value - less, n=80) for name, less in (("recall@5", 0.0), ("mrr", 0.1))}
+        points.append(
+            Point(
+                run_id=f"run-{at}",
+                sha=f"{at:040x}",
+                created_at=start + datetime.timedelta(days=at),
+                measures=scores,
+                slices={"tag:<img src=x>": {"recall@5": Mean(mean=value, n=30)}},
+                model="mini" if at < 20 else "midi",
+                release="v1" if at == 8 else "",
+            )
+        )
+    return drawn(history(points))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_history_opens_in_silence_and_can_be_read_by_all(opened, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="skipped: axe is not installed")
+    seen = opened(creeping(), color_scheme=scheme)
+    assert seen.complaints == []
+    assert len(seen.requests) == 1
+    assert seen.page.locator("h1").inner_text() == "Retrieval is creeping down."
+    seen.page.get_by_role("button", name="tag:<img src=x>").click()
+    found = axe.Axe().run(seen.page)
+    assert [
+        rule["id"] for rule in found.response["violations"] if rule["impact"] in ("serious", "critical")
+    ] == []

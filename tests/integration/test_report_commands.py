@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -191,4 +192,5 @@ def test_a_thousand_records_are_read_in_time(records, tmp_path):
     started = time.perf_counter()
     done = rageval("history", tmp_path, "--json", "-")
     assert len(json.loads(done.stdout)["points"]) == 1000
-    assert time.perf_counter() - started < 4  # 2 s on a machine that does nothing else
+    used = time.perf_counter() - started
+    assert used < 2 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # alone on its machine: 2 s

@@ -103,7 +103,7 @@
 
   function access() {
     const leaks = [];
-    q.id.forEach((id, at) => hits(q.ranking[at]).filter((hit) => hit.flag & 2).forEach((hit) => leaks.push([id, q.slices[at].map((name) => names[name]).find((name) => name.startsWith("principal:")) || "–", names[hit.name], hit.rank])));
+    q.id.forEach((id, at) => (view.acl_ok ? [] : hits(q.ranking[at])).filter((hit) => hit.flag & 2).forEach((hit) => leaks.push([id, q.slices[at].map((name) => names[name]).find((name) => name.startsWith("principal:")) || "–", names[hit.name], hit.rank])));
     const best = q.id.map((id, at) => ({ id, score: q.ranking[at][1], kind: q.change[at] })).filter((row) => row.kind === "unanswerable" && row.score !== undefined);
     body("access").append(h("p", { class: view.acl_ok ? null : "tone-worse" }, view.acl), leaks.length ? tableOf(["query", "who asks", "what may not be seen", "rank"], leaks) : "",
       view.no_answer ? h("p", {}, view.no_answer) : none("The golden set has no unanswerable query."), best.length ? h("div", { class: "charts" }, scoresChart(best, page.threshold)) : "");
@@ -122,5 +122,5 @@
   body("queries").append(...table.node);
   verdict(); measures(); losses(table); spread(); access(); rest();
   table.refresh();
-  document.documentElement.dataset.ready = "true";
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
 })();
