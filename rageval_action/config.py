@@ -355,5 +355,7 @@ def flatten(
         elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
             flat[name] = ",".join(str(item) for item in value)
         else:
-            raise ConfigError("config.bad-value", f"{name}: {value!r} is not a value an option can have.", where=where)
+            raise ConfigError(
+                "config.bad-value", f"{name}: {value!r} is not a value an option can have.", where=where
+            )
     return flat
