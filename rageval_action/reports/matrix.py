@@ -148,8 +148,8 @@ def _html_row(row: Sequence[str]) -> str:
 
 _STYLE = (
     ":root{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}"
-    "main{max-width:80rem;margin:2rem auto;padding:0 1rem}.wide{overflow-x:auto}"
+    "main{max-width:110rem;margin:2rem auto;padding:0 1rem}.wide{overflow-x:auto}"
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "th,td{padding:.5rem .75rem;text-align:left;border-bottom:1px solid #8884;"
-    "vertical-align:top;white-space:nowrap}.none{opacity:.7;font-style:italic}"
+    "vertical-align:top;min-width:5rem}th{white-space:nowrap}.none{opacity:.7;font-style:italic}"
 )

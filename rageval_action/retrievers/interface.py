@@ -72,6 +72,9 @@ RETRIEVERS: dict[str, str] = {
     "sqlite-vec": "rageval_action.retrievers.sqlite_vec:SqliteVecRetriever",
 }
 
+EXTERNAL: frozenset[str] = frozenset(RETRIEVERS) - {"bm25", "dense", "hybrid", "rerank"}
+"""Retrievers whose answers come from systems that are not ours: `audit` is their access mode unless one is set."""
+
 
 def build(name: str, context: RetrieverContext) -> Retriever:
     """The retriever registered as `name`.

@@ -217,7 +217,7 @@ HOSTILE = {
     "instance": lambda mark: b"(Vtouch " + str(mark).encode() + b"\nios\nsystem\n.",
     "fake langchain": lambda mark: b"clangchain.os\nsystem\n(Vtouch " + str(mark).encode() + b"\ntR.",
     "class called": lambda mark: b"clangchain.x\nDocument\n(Vtouch\ntR.",
-    "attribute path": lambda mark: b"\x80\x04\x8c\x09langchain\x8c\x10Document.__init__\x93.",
+    "attribute path": lambda mark: b"\x80\x04\x8c\x09langchain\x8c\x11Document.__init__\x93.",
     "persistent": lambda mark: b"Psomething\n.",
     "extension": lambda mark: b"\x80\x02\x82\x01.",
     "absurd memo": lambda mark: b"\x80\x02Nr\xff\xff\xff\x7f.",
@@ -235,7 +235,8 @@ def test_hostile_pickles_are_refused_and_nothing_runs(tmp_path: Path, name: str)
     _written(folder / "index.faiss")
     (folder / "index.pkl").write_bytes(HOSTILE[name](mark))
     error = refused(f"langchain:{folder}")
-    assert error.code in {"snapshot.hostile-pickle", "snapshot.bad-pickle"}
+    harmless = {"class called", "absurd memo", "cut", "other data", "empty"}
+    assert error.code == ("snapshot.bad-pickle" if name in harmless else "snapshot.hostile-pickle")
     assert not mark.exists()
 
 

@@ -240,6 +240,11 @@ def test_damaged_and_odd_sqlite_files_are_refused(tmp_path: Path) -> None:
         base.execute("UPDATE vec_rowids SET chunk_offset = 1000000000")
         base.commit()
     assert refused(f"sqlite-vec:{tmp_path}/v.db").code == "snapshot.truncated"
+    vec_database(tmp_path / "unused.db")
+    with closing(sqlite3.connect(tmp_path / "unused.db")) as base:
+        base.execute("UPDATE vec_chunks SET validity = zeroblob(length(validity))")
+        base.commit()
+    assert refused(f"sqlite-vec:{tmp_path}/unused.db").code == "snapshot.empty"
     vec_database(tmp_path / "c.db")
     with closing(sqlite3.connect(tmp_path / "c.db")) as base:
         base.execute("UPDATE vec_vector_chunks00 SET vectors = x'00'")
