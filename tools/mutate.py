@@ -104,6 +104,8 @@ def _is_for_types(node: ast.AST) -> bool:
     """True for what only type checkers and star imports read."""
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) == "__all__"
+    if isinstance(node, ast.Subscript):
+        return ast.unparse(node.value) == "Literal"
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 

@@ -116,8 +116,7 @@ def moved(name: str, unit: Unit, before: Lookup, after: Lookup, *, rechunked: bo
         return False
     if all(after.carries(text) for text in texts):
         return True
-    documents = before.documents(name, unit)
-    return rechunked and unit != "document" and all(map(after.has_document, documents))
+    return rechunked and all(map(after.has_document, before.documents(name, unit)))
 
 
 def _members(judgments: Judgments) -> frozenset[str]:

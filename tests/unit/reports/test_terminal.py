@@ -112,6 +112,12 @@ def test_without_a_baseline_there_is_one_column_of_scores() -> None:
     assert "Gates" not in text
 
 
+def test_a_record_without_measures() -> None:
+    text = shown(alone(amended(ranked([1]), measures={})))
+    assert "score" not in text
+    assert text.endswith("run run-1.\n")
+
+
 def test_columns_are_aligned_for_wide_characters() -> None:
     before = ranked([1, 1], fields={0: {"query": "如何輪換憑證"}, 1: {"query": "cafe\u0301"}})
     after = ranked([9, 9], fields={0: {"query": "如何輪換憑證"}, 1: {"query": "cafe\u0301"}})
