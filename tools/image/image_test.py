@@ -147,6 +147,10 @@ def build(engine: Engine, name: str) -> str:
     """Build one of the images from its real Dockerfile."""
     tag = f"localhost/rageval-{name}"
     command: list[str | Path] = ["buildah", "bud", "--isolation", "chroot", "--pull-never", "--layers"]
+    command += [
+        "--format",
+        "docker",
+    ]  # as act builds through podman's socket, so that both find the same layers
     command += ["-f", ROOT / IMAGES[name], "-t", tag]
     started = time.monotonic()
     engine.run(*command, ROOT)
@@ -209,9 +213,14 @@ def main() -> None:
     check_full(engine, tags["full"])
     from tools.image.runs import in_act, runner_shaped
 
-    runner_shaped(engine, tags["slim"])
-    in_act(engine, act)
-    engine.run("podman", "image", "prune", "--force")
+    try:
+        runner_shaped(engine, tags["slim"])
+        in_act(engine, act)
+    finally:
+        engine.run("podman", "rm", "--all", "--force")
+    engine.run(
+        "podman", "image", "prune", "--force", "--filter", "until=240h"
+    )  # the last days' layers are the cache
     print(f"the cache holds {folder_size(cache) / MB:.0f} MB")
     print("image-test: ran")
 

@@ -241,7 +241,7 @@ def run_act(
     event_path.write_text(json.dumps({**payload, "repository": {**repo, "name": "docs"}}))
     environ = {**engine.environ, "DOCKER_HOST": f"unix://{home / 'podman.sock'}", "HOME": str(home)}
     base = "docker.io/library/python:3.11-slim-bookworm"
-    words = [act, event, "-e", str(event_path), "-P", f"ubuntu-latest={base}", "--pull=false"]
+    words = [act, event, "--rm", "-e", str(event_path), "-P", f"ubuntu-latest={base}", "--pull=false"]
     words += ["--container-daemon-socket", "-", "--env", f"GITHUB_API_URL={github.url}"]
     words += ["--env", f"GITHUB_REPOSITORY_ID={REPOSITORY_ID}"]
     return subprocess.run(
