@@ -50,7 +50,7 @@ def hits(names: Sequence[str], known: Mapping[str, Chunk], scores: Sequence[floa
     """Hits in order, the first scored 1; `names` are chunk ids, or documents of one chunk."""
     found = []
     for rank, name in enumerate(names, start=1):
-        chunk = known[name if "#" in name else f"{name}#0"]
+        chunk = known[name] if name in known else known[f"{name}#0"]
         score = scores[rank - 1] if scores else 1.0 / rank
         found.append(
             Hit(

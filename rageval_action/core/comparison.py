@@ -51,7 +51,8 @@ class Comparison(Struct, frozen=True, kw_only=True):
         queries: every query that got better or worse at the headline measure or is missed, worst first.
         factors: what else changed between the two (model, chunker, …).
         turnover: how much of the corpus is the same.
-        uprooted: queries of which at least half the judged ids are gone while what they named is not.
+        uprooted: where the corpus was chunked anew, queries of which at least half the judged items are gone by their
+            ids while what they named is not.
     """
 
     baseline: RunRecord
@@ -71,7 +72,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
     @property
     def turned_over(self) -> bool:
         """The corpus was chunked anew and took the ids of most labels with it: these measure nothing now."""
-        return self.turnover.rechunked and 2 * len(self.uprooted) > len(self.view.ids)
+        return 2 * len(self.uprooted) > len(self.view.ids)
 
 
 class _Fitted(Struct, frozen=True):
@@ -123,7 +124,7 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
         queries=changes(laid, reworded, old, new, candidate.record.k),
         factors=found,
         turnover=turned,
-        uprooted=_uprooted(fitted, old, new),
+        uprooted=_uprooted(fitted, old, new) if turned.rechunked else (),
         warnings=warnings(baseline.record, candidate.record, found, turned, golden),
     )
 

@@ -109,13 +109,14 @@ def moved(name: str, unit: Unit, before: Lookup, after: Lookup, *, rechunked: bo
     That is so when all its texts are there under other ids, or when the corpus as a whole was chunked anew and the
     chunk's document is still there.
     """
+    if after.holds(name, unit):
+        return False
     texts = before.texts(name, unit)
-    if not texts or after.holds(name, unit):
+    if not texts:
         return False
     if all(after.carries(text) for text in texts):
         return True
-    documents = before.documents(name, unit)
-    return rechunked and unit != "document" and all(map(after.has_document, documents))
+    return rechunked and all(map(after.has_document, before.documents(name, unit)))
 
 
 def _members(judgments: Judgments) -> frozenset[str]:

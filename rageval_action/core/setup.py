@@ -195,6 +195,8 @@ def _golden_notes(golden: Relabelling) -> list[Notice]:
     told = {
         "golden.removed": (golden.removed, "no longer in the golden set, so not compared"),
         "golden.reworded": (golden.changed, "reworded, so not compared"),
+        "golden.new": (golden.new, "new in the golden set, so not compared"),
+        "golden.relabelled": (golden.relabelled, "judged by other labels than before"),
         "golden.retagged": (golden.retagged, "in other slices than before"),
         "labels.stored": (
             golden.stored,

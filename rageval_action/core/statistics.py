@@ -108,8 +108,9 @@ def bootstrap_interval(
     """Two-sided percentile interval of the mean; differences that are all equal give that value twice."""
     if not _changed(differences).size:
         return Interval(0.0, 0.0)
-    if float(differences.max() - differences.min()) <= TOLERANCE:
-        value = math.fsum(differences) / differences.size
+    lowest, highest = float(differences.min()), float(differences.max())
+    if highest - lowest <= TOLERANCE:
+        value = (lowest + highest) / 2
         return Interval(value, value)
     return _tails(differences, (1.0 - level) / 2.0, resamples, seed, guard=False)
 
@@ -133,8 +134,6 @@ def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 
     otherwise (k + 1) / (B + 1) with k of B random sign vectors at least as extreme. Sums within 1e-9 tie.
     """
     changed = _changed(differences)
-    if not changed.size:
-        return 1.0
     extreme = abs(math.fsum(changed)) - TOLERANCE
     magnitudes = np.sort(np.abs(changed))
     if magnitudes.size < math.log2(resamples):

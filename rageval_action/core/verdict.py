@@ -97,7 +97,7 @@ def judge(
     """
     outcomes = tuple(outcome(gate, policy, record, against, today) for gate in policy.gates)
     found = [*_standing(policy, record, against), *map(_reason, outcomes)]
-    bad = [word for word in PRECEDENCE if word != "pass" and any(state == word for state, _ in found)]
+    bad: list[Word] = [word for word in PRECEDENCE[:-1] if any(state == word for state, _ in found)]
     words: list[Word] = bad or ["pass"]
     told = [reason for word in bad for state, reason in found if state == word]
     return Verdict(
@@ -127,9 +127,7 @@ def exit_code(words: Sequence[Word], policy: Policy, *, overridden: bool) -> int
 def _pass_text(outcomes: Sequence[Outcome], against: Against) -> str:
     held = sum(found.state == "pass" for found in outcomes)
     text = "every gate holds" if held == len(outcomes) else f"{held} of {len(outcomes)} gates hold"
-    if not isinstance(against, Comparison):
-        return text
-    gone = (*against.pairing.removed, *against.pairing.changed)
+    gone = (*against.pairing.removed, *against.pairing.changed) if isinstance(against, Comparison) else ()
     return f"{text}; removed or reworded, so not compared: {listed(gone)}" if gone else text
 
 

@@ -88,6 +88,8 @@ def plain(view: ReportView) -> Iterator[str]:
     if view.overridden:
         yield escape.log_line(view.overridden)
     yield escape.log_line(view.baseline)
+    for caveat in view.caveats:
+        yield escape.log_line(f"Note: {caveat}")
     for title, head, body in _tables(view):
         yield ""
         if title:
@@ -127,6 +129,8 @@ def _rich(view: ReportView, out: TextIO) -> None:
     if view.overridden:
         console.print(Text(escape.visible(view.overridden)))
     console.print(Text(escape.visible(view.baseline), style="dim"))
+    for caveat in view.caveats:
+        console.print(Text(f"Note: {escape.visible(caveat)}", style="yellow"))
     for name, head, body in _tables(view):
         table = Table(title=name or None, title_justify="left", title_style="bold", header_style="dim")
         for column in head:

@@ -15,6 +15,7 @@ from rageval_action.core.document import BaselineInfo, ComparisonDocument
 from rageval_action.core.record import Record
 from rageval_action.core.rows import MeasureRow
 from rageval_action.core.slices import SMALLEST
+from rageval_action.core.types import Notice
 from rageval_action.core.verdict import Word
 from rageval_action.reports import numbers
 
@@ -28,6 +29,25 @@ WORDS: dict[Word, tuple[str, str]] = {
     "pass": ("TIP", "No retrieval regression"),
 }
 """Verdict -> kind of alert (GitHub's names) and the words for it."""
+
+FAILURES = {
+    "acl": "Retrieval returned what a query may not see",
+    "floor": "Retrieval is below its floor",
+    "latency": "Retrieval got slower",
+    "labels-decide": "Whether retrieval got worse depends on the labels",
+}
+"""Code of the first reason -> the words for a fail that is no measured drop."""
+
+CAVEATS = (
+    "corpus.rechunked",
+    "corpus.replaced",
+    "baseline.errors",
+    "several-factors",
+    "golden.removed",
+    "golden.synthetic",
+    "corpus.small",
+)
+"""Codes of notices that belong beside the numbers, never folded away, in this order."""
 
 READINGS = {"worse": "worse", "better": "better", "not_worse": "not worse", "unclear": "cannot tell"}
 
@@ -84,6 +104,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
     sentence: str
     overridden: str
     baseline: str
+    caveats: tuple[str, ...]
     measures: tuple[MeasureLine, ...]
     blast: str
     lost: tuple[QueryLine, ...]
@@ -106,7 +127,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
 
 def view(document: ComparisonDocument, record: Record) -> ReportView:
     """Everything a report shows about `document`; `record` is the candidate's."""
-    alert, title = WORDS[document.verdict]
+    alert, title = _headline(document)
     lost = [change for change in document.queries if change.change in ("lost", "worse", "changed")]
     gained = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
@@ -117,12 +138,14 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
     ]
     whole_lines = tuple(_line(row) for row in whole) if document.measures else _alone(record)
     override = document.overridden
+    notices = dict.fromkeys((*document.warnings, *record.warnings))
     return ReportView(
-        alert="NOTE" if override else alert,
-        title=f"{title} (accepted)" if override else title,
+        alert=alert,
+        title=title,
         sentence=_sentence(document),
         overridden=f"accepted by {override.by}: {override.reason}" if override else "",
         baseline=_baseline(document.baseline, document),
+        caveats=tuple(_told(notice) for code in CAVEATS for notice in notices if notice.code == code),
         measures=whole_lines,
         blast=_blast(document),
         lost=tuple(_query(change) for change in lost[:MOST_QUERIES]),
@@ -147,18 +170,25 @@ def view(document: ComparisonDocument, record: Record) -> ReportView:
         ),
         no_answer=_no_answer(record),
         acl=_acl(record),
-        warnings=tuple(
-            dict.fromkeys(
-                [
-                    f"{notice.where}: {notice.text}" if notice.where else notice.text
-                    for notice in (*document.warnings, *record.warnings)
-                ]
-            )
-        ),
+        warnings=tuple(_told(notice) for notice in notices if notice.code not in CAVEATS),
         power=_power(whole, document.k),
         golden_path=record.golden.path,
         footer=_footer(record),
     )
+
+
+def _headline(document: ComparisonDocument) -> tuple[str, str]:
+    """Kind of alert and title; what a person accepted is no alarm, unless something was not measured as well."""
+    alert, title = WORDS[document.verdict]
+    if document.verdict == "fail" and document.reasons:
+        title = FAILURES.get(document.reasons[0].code, title)
+    if document.overridden and not document.exit_code:
+        return "NOTE", f"{title} (accepted)"
+    return alert, title
+
+
+def _told(notice: Notice) -> str:
+    return f"{notice.where}: {notice.text}" if notice.where else notice.text
 
 
 def _state(state: str) -> str:
@@ -281,7 +311,7 @@ def _no_answer(record: Record) -> str:
     track = record.no_answer
     if not track.n:
         return ""
-    if track.false_retrieval_rate is None:
+    if track.false_retrieval_rate is None or track.threshold is None:
         return f"{numbers.plural(track.n, 'unanswerable query', 'unanswerable queries')}: not measured, {track.reason}."
     return (
         f"{numbers.plural(track.n, 'unanswerable query', 'unanswerable queries')}: "

@@ -23,7 +23,9 @@ class RetrieverContext(Struct, frozen=True, kw_only=True):
 
     Attributes:
         snapshot: the loaded snapshot; retrievers that ask another system use it only to fill in `doc` and spans.
-        encode: query texts -> vectors, from cached query vectors or the model.
+        encode: query texts -> vectors, from cached query vectors or the model. It may offer `fresh(text)`, which embeds
+            one text anew so that it can be timed (None when its vector came with the snapshot), and `origin`, a word
+            for where the vectors came from.
         options: the retriever's own options as configured.
         access: see `Access`.
         threads: for native libraries; 0 = their default.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +22,7 @@ MANIFEST = "manifest.json"
 CHUNKS = "chunks.jsonl"
 QUERIES = "queries.npz"
 MAX_MANIFEST_BYTES = 1 << 24
-_PIECE = 1 << 28
+_PIECE = 1 << 24
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -99,20 +98,14 @@ def locate(folder: Path, name: str) -> Path:
 def sha256_of(path: Path) -> str:
     """SHA-256 of a file's bytes.
 
-    Large pieces of a mapped file: hashing lets go of the interpreter only while it works on a piece, and between two
-    pieces it must wait for whatever another thread is decoding.
+    Read in large pieces: hashing lets go of the interpreter only while it works on a piece, and between two pieces it
+    must wait for whatever another thread is doing.
     """
     digest = hashlib.sha256()
-    if not path.stat().st_size:
-        return digest.hexdigest()
-    with (
-        path.open("rb") as stream,
-        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as view,
-    ):
-        for start in range(0, len(view), _PIECE):
-            with view[start : start + _PIECE] as piece:
-                digest.update(piece)
+    with path.open("rb", buffering=0) as stream:
+        room = memoryview(bytearray(min(_PIECE, max(1, path.stat().st_size))))
+        while size := stream.readinto(room):
+            digest.update(room[:size])
     return digest.hexdigest()
 
 

@@ -10,11 +10,11 @@ from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots import manifest as files
-from rageval_action.snapshots.arrays import LFS_MARK, Measured, measure, open_matrix
-from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
+from rageval_action.snapshots.arrays import Measured, measure, open_matrix
+from rageval_action.snapshots.problems import Problems, shown
 from rageval_action.snapshots.queries import read_queries
 from rageval_action.snapshots.remote import fetch
-from rageval_action.snapshots.rows import is_blank, parse_chunks, text_notices
+from rageval_action.snapshots.rows import is_blank, read_chunks, text_notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,7 @@ def _read(folder: Path, *, verify_checksums: bool) -> Snapshot:
     hashing = _Hashing(paths, manifest, verify=verify_checksums)
     opened = _open_shards(paths, manifest, problems)
     shards = tuple(opened.values())
-    chunks = parse_chunks(_text_of(paths[files.CHUNKS]), str(paths[files.CHUNKS]), problems)
+    chunks = read_chunks(paths[files.CHUNKS], problems)
     _check_counts(folder, manifest, chunks, shards, problems)
     measured = measure(shards) if shards else _NOTHING
     _check_rows(chunks, measured, opened, problems)
@@ -130,14 +130,6 @@ def _find(folder: Path, manifest: Manifest, problems: Problems) -> dict[str, Pat
         except SnapshotError as error:
             problems.add_error(error)
     return found
-
-
-def _text_of(path: Path) -> bytes:
-    data = path.read_bytes()
-    if data.startswith(LFS_MARK):
-        message = "this is a Git LFS pointer, not the chunks themselves."
-        raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{path}:1")
-    return data
 
 
 def _open_shards(paths: Mapping[str, Path], manifest: Manifest, problems: Problems) -> dict[str, FloatMatrix]:

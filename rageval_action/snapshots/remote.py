@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rageval_action.core.snapshot import FileEntry
 
 _PIECE = 1 << 20
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 def cache_folder() -> Path:
@@ -37,9 +39,9 @@ def fetch(url: str, entry: FileEntry | None, where: str) -> Path:
     if "::" in url or entry is None:
         message = f'the shard "{url}" has no size and SHA-256 in `files`, or is a chain of file systems.'
         raise SnapshotError("snapshot.bad-path", message, where=where)
-    kept = cache_folder() / "shards" / f"{entry.sha256[:64]}.npy"
-    if "/" in entry.sha256 or "\\" in entry.sha256:
+    if not _SHA256.fullmatch(entry.sha256):
         raise SnapshotError("snapshot.bad-manifest", f'"{entry.sha256}" is not a SHA-256.', where=where)
+    kept = cache_folder() / "shards" / f"{entry.sha256}.npy"
     if kept.is_file() and kept.stat().st_size == entry.bytes and sha256_of(kept) == entry.sha256:
         return kept
     kept.parent.mkdir(parents=True, exist_ok=True)

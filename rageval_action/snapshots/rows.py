@@ -6,13 +6,15 @@ import gc
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from rageval_action.core.types import Chunk, ChunkAcl, Notice
-from rageval_action.snapshots.problems import Problems, shown
+from rageval_action.snapshots.arrays import LFS_MARK
+from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
 
 _Item = TypeVar("_Item")
 
@@ -23,49 +25,69 @@ class _Acl(ChunkAcl, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     """A misspelt field of an access rule must not open the chunk to everyone."""
 
 
+_NO_METADATA: dict[str, object] = {}
+
+
 class _Row(Chunk, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of `chunks.jsonl`; a field that is not in the contract is an error, not a silent loss."""
 
     acl: _Acl | None = None
+    # One empty dictionary for all rows: a million of them would weigh more than the ids.
+    metadata: dict[str, object] = msgspec.field(default_factory=lambda: _NO_METADATA)
 
 
 _DECODER = msgspec.json.Decoder(_Row)
+_PIECE_BYTES = 1 << 23
 
 
-def parse_chunks(data: bytes, where: str, problems: Problems) -> tuple[Chunk, ...]:
-    """The chunks in file order; what is wrong goes to `problems` with its line.
+def read_chunks(path: Path, problems: Problems) -> tuple[Chunk, ...]:
+    """The chunks of a file in its order; what is wrong goes to `problems` with its line.
 
     Args:
-        data: the bytes of the file.
-        where: its path, for messages.
-        problems: gets `snapshot.bad-chunk` and `snapshot.duplicate-id`.
+        path: `chunks.jsonl`.
+        problems: gets `snapshot.lfs-pointer`, `snapshot.bad-chunk` and `snapshot.duplicate-id`.
     """
-    data = data.removeprefix(BOM)
+    where = str(path)
+    lines: Sequence[int] = ()
     try:
-        rows: Sequence[Chunk] = _decode_all(data)
+        rows: Sequence[Chunk] = _decode_all(path)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        return tuple(row for _, row in decode_each(data, _DECODER.decode, where, problems))
+        data = path.read_bytes().removeprefix(BOM)
+        if data.startswith(LFS_MARK):
+            text = f"this is a Git LFS pointer, not the chunks themselves. {LFS_HINT}"
+            problems.add("snapshot.lfs-pointer", f"{where}:1", text)
+            return ()
+        good = list(decode_each(data, _DECODER.decode, where, problems))
+        lines, rows = [line for line, _ in good], [row for _, row in good]
     ids = [row.id for row in rows]
-    if "" in ids or not all(row.doc for row in rows):
-        _name_blanks(data, where, problems)
     if not all(map(str.isascii, ids)) or not all(row.doc.isascii() for row in rows):
         rows = [in_nfc(row) for row in rows]
         ids = [row.id for row in rows]
-    if len(set(ids)) != len(ids):
-        lines = [number for number, _ in numbered(data)]
+    blank = "" in ids or not all(row.doc for row in rows)
+    if blank or len(set(ids)) != len(ids):
+        lines = lines or [number for number, _ in numbered(path.read_bytes().removeprefix(BOM))]
+        _name_blanks(rows, lines, where, problems)
         name_repeats(ids, lines, where, problems)
     return tuple(rows)
 
 
-def _decode_all(data: bytes) -> Sequence[Chunk]:
-    """Decode all lines with the cycle collector at rest: rows hold no cycles, and it takes half of the time."""
+def _decode_all(path: Path) -> list[Chunk]:
+    """Decode all lines, some megabytes at a time, with the cycle collector at rest.
+
+    Rows hold no cycles, and looking for them takes as long as decoding. Between pieces another thread gets its turn.
+    """
+    rows: list[Chunk] = []
     was_on = gc.isenabled()
     gc.disable()
     try:
-        return _DECODER.decode_lines(data)
+        with path.open("rb") as stream:
+            while piece := stream.read(_PIECE_BYTES):
+                piece += stream.readline()
+                rows += _DECODER.decode_lines(piece if rows else piece.removeprefix(BOM))
     finally:
         if was_on:
             gc.enable()
+    return rows
 
 
 def numbered(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -96,11 +118,11 @@ def explain(error: Exception) -> str:
     return f"the line is not JSON ({text})."
 
 
-def _name_blanks(data: bytes, where: str, problems: Problems) -> None:
-    for number, row in decode_each(data, _DECODER.decode, where, problems):
+def _name_blanks(rows: Sequence[Chunk], lines: Sequence[int], where: str, problems: Problems) -> None:
+    for line, row in zip(lines, rows, strict=True):
         for field in ("id", "doc"):
             if not getattr(row, field):
-                problems.add("snapshot.bad-chunk", f"{where}:{number}", f"`{field}` is empty.")
+                problems.add("snapshot.bad-chunk", f"{where}:{line}", f"`{field}` is empty.")
 
 
 def name_repeats(ids: Iterable[str], lines: Sequence[int], where: str, problems: Problems) -> None:

@@ -83,16 +83,19 @@ def write_snapshot(
 
     Raises:
         SnapshotError: `snapshot.exists`, `snapshot.empty`, `snapshot.duplicate-id`, `snapshot.dimension-mismatch`,
-            `snapshot.count-mismatch`, `snapshot.not-finite` or `snapshot.zero-vector`.
+            `snapshot.count-mismatch`, `snapshot.not-finite`, `snapshot.zero-vector` or `snapshot.unwritable`.
     """
     check_target(out)
     _check_chunks(contents.chunks)
     partial = out.with_name(f".{out.name}.{os.getpid()}.partial")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
     try:
+        partial.mkdir(parents=True)
         manifest = _write_files(partial, contents, about, dtype, shard_rows)
         partial.replace(out)
+    except OSError as error:
+        message = f"the snapshot cannot be written: {error.strerror or 'the system gave no reason'}."
+        raise SnapshotError("snapshot.unwritable", message, where=str(out)) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return manifest

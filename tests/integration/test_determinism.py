@@ -25,8 +25,8 @@ def chunks() -> list[Chunk]:
     made = []
     for number in range(DOCUMENTS):
         text = f"alpha{number % 17} beta{number % 5} gamma{number}"
-        for copy in range(COPIES if number % 7 == 0 else 1):
-            made.append(Chunk(id=f"c{number:03}-{copy}", doc=f"d{number:03}-{copy}", text=text))
+        copies = range(COPIES if number % 7 == 0 else 1)
+        made += [Chunk(id=f"c{number:03}-{copy}", doc=f"d{number:03}-{copy}", text=text) for copy in copies]
     return made
 
 

@@ -208,6 +208,7 @@ def test_verify_names_every_problem(desk: Desk) -> None:
     (desk.folder / "s" / "chunks.jsonl").write_text("\n".join(lines) + "\n")
     _, err = desk.run("verify", "s", code=2)
     assert "chunks.jsonl:8" in err
+    assert "chunks.jsonl:4" in err
     assert "SHA-256" in err or "bytes" in err
 
 

@@ -127,12 +127,14 @@ class TestRead:
                 read_record(location)
             assert caught.value.code == "record.too-large"
 
-    def test_a_zip_that_lies_about_a_size(self, tmp_path: Path) -> None:
-        path = zipped(tmp_path / "run.zip", FILES, zipfile.ZIP_STORED)
+    @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    @pytest.mark.parametrize("lie", [10, -10])
+    def test_a_zip_that_lies_about_a_size(self, tmp_path: Path, method: int, lie: int) -> None:
+        path = zipped(tmp_path / "run.zip", FILES, method)
         data = bytearray(path.read_bytes())
         at = data.find(b"PK\x01\x02")
         (size,) = struct.unpack_from("<I", data, at + 24)
-        struct.pack_into("<I", data, at + 24, size + 10)
+        struct.pack_into("<I", data, at + 24, size + lie)
         path.write_bytes(bytes(data))
         with pytest.raises(RecordError) as caught:
             read_record(path)

@@ -125,6 +125,11 @@ class TestKinds:
         assert changes(answerable, before) == ()
         assert [one.change for one in changes(before, answerable)] == ["lost"]
 
+    def test_a_query_of_that_track_hides_no_other(self) -> None:
+        before = run([row("a", at(1), Unanswerable(), CORPUS), row("b", at(1), ["r"], CORPUS)], CORPUS)
+        after = run([row("a", at(1), Unanswerable(), CORPUS), row("b", at(0), ["r"], CORPUS)], CORPUS)
+        assert [one.id for one in changes(before, after)] == ["b"]
+
     def test_nothing_to_find_is_no_news(self) -> None:
         before = run([row("q", at(1), {"r": 0}, CORPUS)], CORPUS)
         assert changes(before, before) == ()
@@ -250,6 +255,21 @@ class TestStory:
         found = single(before, after)
         assert (found.change, found.item, found.baseline_rank, found.candidate_rank) == ("better", "b", 6, 3)
 
+    def test_the_borders_of_the_top_k_decide_who_left(self) -> None:
+        relevant = ["a", "r", "s"]
+        before = row("q", ["s", "f1", "r", "f2", "a"], relevant, CORPUS)
+        after = row("q", ["f1", "r", "f2", "f3", "s", "f4", "a"], relevant, CORPUS)
+        assert single(before, after).item == "a"
+        vanished = row("q", ["f1", "r", "f2", "f3", "s"], relevant, CORPUS)
+        assert single(before, vanished).item == "a"
+
+    def test_its_own_cause_is_told(self) -> None:
+        before = row("q", at(1), ["r", "s"], CORPUS)
+        found = single(before, row("q", at(7), ["r", "s"], CORPUS))
+        assert (found.item, found.cause, found.tags) == ("r", "outranked", ("close",))
+        found = single(row("q", at(7), ["r", "s"], CORPUS), before)
+        assert (found.item, found.cause, found.tags) == ("r", "outranked", ("close",))
+
     def test_missed_is_told_by_the_item_that_is_nearest(self) -> None:
         before = row("q", at(0), ["a", "r"], CORPUS)
         after = row("q", at(8), ["a", "r"], CORPUS)
@@ -281,7 +301,7 @@ class TestOrder:
         many = relevant["many"]
         before = made(
             {
-                "lost-1": (at(1), ["r"]),
+                "z-lost-1": (at(1), ["r"]),
                 "lost-4": (at(4), ["r"]),
                 "lost-4b": (at(4), ["r"]),
                 "lost-half": (["m0"], ["m0", "m1"]),
@@ -290,12 +310,14 @@ class TestOrder:
                 "missed": (at(0), ["r"]),
                 "better": (many[:2], many),
                 "gained": (at(0), ["r"]),
+                "a-gained-half": (["f1"], ["m0", "m1"]),
                 "same": (at(1), ["r"]),
             }
         )
         after = made(
             {
                 "gained": (at(1), ["r"]),
+                "a-gained-half": (["m0"], ["m0", "m1"]),
                 "better": (many[:3], many),
                 "missed": (at(0), ["r"]),
                 "worse-three": (many[:1], many),
@@ -303,13 +325,13 @@ class TestOrder:
                 "lost-half": (FILLERS[:1], ["m0", "m1"]),
                 "lost-4b": (at(0), ["r"]),
                 "lost-4": (at(0), ["r"]),
-                "lost-1": (at(0), ["r"]),
+                "z-lost-1": (at(0), ["r"]),
                 "same": (at(2), ["r"]),
             }
         )
         found = changes(before, after)
         assert [one.id for one in found] == [
-            "lost-1",
+            "z-lost-1",
             "lost-4",
             "lost-4b",
             "lost-half",
@@ -318,6 +340,7 @@ class TestOrder:
             "missed",
             "better",
             "gained",
+            "a-gained-half",
         ]
         assert [ORDER.index(one.change) for one in found] == sorted(ORDER.index(one.change) for one in found)
         for one, other in zip(found, changes(before, after), strict=True):

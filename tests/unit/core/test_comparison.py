@@ -13,7 +13,7 @@ from rageval_action.core.comparison import Comparison, LabelsUnchanged
 from rageval_action.core.record import QueryRow, RunRecord
 from rageval_action.core.rows import MeasureRow, View
 from rageval_action.core.statistics import guarded_bounds, holm, paired, read
-from rageval_action.core.types import EvidenceItem, EvidenceItems, Grades, Judgments, Unanswerable
+from rageval_action.core.types import EvidenceItem, EvidenceItems, Grades, Groups, Judgments, Unanswerable
 from tests.builders import FILLERS, amended, chunks, compared, plain_chunks, ranked, row, run
 
 CORPUS = plain_chunks([*FILLERS, "a", "b", "r", "s"])
@@ -183,6 +183,14 @@ class TestRows:
         assert not of(view(20), part="tag:t").small
         assert of(view(20), part="tag:t").p_adjusted == 1.0
 
+    def test_a_small_slice_rules_nothing_out(self) -> None:
+        tags = {number: ["t"] for number in range(5)}
+        found = compared(ranked([1] * 50, tags=tags), ranked([2] + [1] * 49, tags=tags))
+        assert of(found.view, "mrr", "tag:t").bounds == (-1.0, 1.0)
+        assert of(found.view, "recall@5", "tag:t").bounds == (0.0, 0.0)
+        low, high = of(found.view, "mrr").bounds
+        assert -1.0 < low < high < 1.0
+
     def test_all_queries_are_never_small(self) -> None:
         made = ranked([1, 1])
         assert not of(compared(made, made).view).small
@@ -272,6 +280,15 @@ class TestLabels:
         line = of(found.view)
         assert (line.baseline, line.candidate, line.label_effect) == (1.0, 0.0, 0.0)
         assert old(found).ids == ()
+
+    def test_an_unanswerable_query_whose_new_labels_the_old_corpus_could_not_answer(self) -> None:
+        corpus = plain_chunks([*FILLERS, "r", "new"])
+        before = run([row("q", RANKED[:2], Unanswerable(), CORPUS), row("s", ["r"], ["r"], CORPUS)], CORPUS)
+        after = run([row("q", ["f1"], ["new"], corpus), row("s", ["f1"], ["r"], corpus)], corpus)
+        found = compared(before, after)
+        assert found.golden.stored == ("q",)
+        assert found.view.ids == ("s",)
+        assert [one.id for one in found.queries] == ["s"]
 
     def test_unanswerable_on_both_sides(self) -> None:
         found = pair(Unanswerable(), Unanswerable())
@@ -407,6 +424,29 @@ class TestRechunked:
         three = ask(self.BEFORE, "", "d0#0", "d1#0", "d2#0")
         assert compared(three, ask(self.AFTER, "v2-", "d0#0", "v2-d1#0", "v2-d2#0")).uprooted == ()
 
+    def test_what_counts_as_an_item_that_moved(self) -> None:
+        corpus = [replace(one, id=f"v2-{one.id}") for one in chunks(self.AFTER)]
+        corpus[0] = replace(corpus[0], id="d5#1")
+
+        def ask(name: str, judgments: Judgments, made: Sequence[Any]) -> QueryRow:
+            return replace(row(name, [], ["d0#0"], chunks(self.BEFORE)), judgments=judgments)
+
+        asked: dict[str, Judgments] = {
+            "a-evidence": EvidenceItems((EvidenceItem(doc="d0", quote="x", chunks=("d0#0",)),)),
+            "b-never": Grades({"never#0": 1}),
+            "c-group": Groups((("d0#0", "never#0"),)),
+            "d-held": Groups((("d0#0", "d5#1"),)),
+            "e-half": Grades({"d0#0": 1, "d1#0": 1, "d5#1": 1, "never#0": 1}),
+            "f-less": Grades({"d0#0": 1, "d5#1": 1, "never#0": 1}),
+        }
+        before = run(
+            [ask(name, label, self.BEFORE) for name, label in asked.items()],
+            chunks(self.BEFORE),
+            unit="chunk",
+        )
+        after = run([ask(name, label, self.AFTER) for name, label in asked.items()], corpus, unit="chunk")
+        assert compared(before, after).uprooted == ("c-group", "e-half")
+
     def test_documents_that_are_really_gone_are_not_uprooted(self) -> None:
         fewer = {name: texts for name, texts in self.AFTER.items() if name in ("d0", "d1")}
         before = self.made(self.BEFORE, "d{n}#1", "chunk")
@@ -425,8 +465,8 @@ class TestRechunked:
         before = run([row("q", ["d0#0"], ["d0#0"], chunks(texts))], chunks(texts), unit="chunk")
         after = run([row("q", ["e0#0"], ["d0#0"], chunks(part))], chunks(part), unit="chunk")
         found = compared(before, after)
-        assert found.uprooted == ("q",)
-        assert not found.turned_over
+        assert (found.uprooted, found.turned_over) == ((), False)
+        assert [one.cause for one in found.queries] == ["re-identified"]
 
 
 def test_the_records_are_at_hand() -> None:

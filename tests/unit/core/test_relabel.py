@@ -163,6 +163,21 @@ class TestOntoBaseline:
         new = items(quote("text", "a#0"))
         assert onto_baseline(one(new), one(Grades({"b": 1})), side(), side()) == Resolved(new, "evidence")
 
+    def test_evidence_in_a_document_that_the_baseline_did_not_have(self) -> None:
+        fresh = chunks({"a": "text of a", "b": "text of b", "c": "text of c", "d": "new words"})
+        asked = one(items(quote("new", "d#0", doc="d", start=0)), corpus=fresh)
+        found = onto_baseline(asked, one(Grades({"b": 1}), ["a"]), side(), side(fresh))
+        assert isinstance(found, Kept)
+
+    def test_every_chunk_of_an_item_must_be_the_same(self) -> None:
+        before, after = chunks({"a": ["x", "y", "z"]}), chunks({"a": ["x", "z", "y"]})
+        asked = row("q", [], items(quote("x y", "a#0", "a#1")), after)
+        assert isinstance(onto_baseline(asked, row("q", [], ["b"], before), side(before), side(after)), Kept)
+        asked = row("q", [], items(quote("x", "a#0")), after)
+        assert isinstance(
+            onto_baseline(asked, row("q", [], ["b"], before), side(before), side(after)), Resolved
+        )
+
     def test_evidence_of_one_side_is_resolved_by_that_side(self) -> None:
         old = items(quote("x", "a#0"), quote("y", "a#1"))
         new = items(quote("x", "a#5"), quote("text", "b#0", doc="b"))

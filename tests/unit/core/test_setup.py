@@ -259,6 +259,8 @@ class TestWarnings:
         assert self.notes(golden=golden) == [
             ("golden.removed", "no longer in the golden set, so not compared: 2 queries (a, b)"),
             ("golden.reworded", "reworded, so not compared: 1 query (c)"),
+            ("golden.new", "new in the golden set, so not compared: 1 query (n)"),
+            ("golden.relabelled", "judged by other labels than before: 1 query (d)"),
             ("golden.retagged", "in other slices than before: 1 query (e)"),
             (
                 "labels.stored",

@@ -165,6 +165,19 @@ class TestBootstrap:
             assert drawn.mean() == pytest.approx(values.mean(), abs=5 * values.std() / math.sqrt(n * 20_000))
             assert drawn.std() == pytest.approx(values.std() / math.sqrt(n), rel=0.03)
 
+    @pytest.mark.parametrize("guard", [False, True])
+    @pytest.mark.parametrize("draw", [statistics._small_sums, statistics._large_sums])
+    def test_sums_are_distributed_as_enumeration_says(self, draw: Any, guard: bool) -> None:
+        values = np.array([-0.5, 0.0, 0.25, 0.25])
+        items = [*values, -1.0, 1.0] if guard else list(values)
+        sums = [sum(drawn) for drawn in itertools.product(items, repeat=len(items))]
+        resamples = 40_000
+        drawn = draw(values, resamples, 11, guard=guard)
+        for value in set(sums):
+            share = sums.count(value) / len(sums)
+            error = 4.5 * math.sqrt(share / resamples)
+            assert np.mean(np.abs(drawn - value) < 1e-9) == pytest.approx(share, abs=error)
+
     def test_shared_resamples_draw_n_items_and_with_guards_two_more(self) -> None:
         drawn = statistics._resamples(7, 1001, 5)
         assert drawn.counts.shape == drawn.guarded.shape == (7, 1001)
@@ -362,8 +375,24 @@ class TestPaired:
         [(np.zeros(0), np.zeros(0)), (np.zeros(2), np.zeros(1)), (np.zeros((2, 2)), np.zeros((2, 2)))],
     )
     def test_columns_that_do_not_fit_are_a_bug(self, baseline: np.ndarray, candidate: np.ndarray) -> None:
-        with pytest.raises(ValueError, match="two equal, non-empty columns"):
+        with pytest.raises(ValueError, match="two equal") as caught:
             paired(baseline, candidate)
+        assert str(caught.value) == (
+            f"two equal, non-empty columns of scores are needed: {baseline.shape}, {candidate.shape}"
+        )
+
+    def test_the_tolerance_itself_is_no_difference(self) -> None:
+        got = paired(np.zeros(3), np.array([1e-9, -1e-9, 0.5]))
+        assert (got.better, got.worse, got.same) == (1, 0, 2)
+        assert bootstrap_interval(np.array([1e-9, -1e-9])) == Interval(0.0, 0.0)
+
+    def test_results_cannot_be_changed(self) -> None:
+        got = paired(np.zeros(3), np.ones(3))
+        for value, name in ((got, "delta"), (got.ci, "low")):
+            with pytest.raises(AttributeError):
+                setattr(value, name, 0.0)
+        with pytest.raises(TypeError):
+            Paired(*[getattr(got, name) for name in got.__struct_fields__])
 
 
 class TestPower:
@@ -424,6 +453,9 @@ def _stats(low: float, high: float, *, changed: int = 5) -> Paired:
         ((0.1, 0.2), -0.3, 0.02, "better"),
         ((2e-9, 0.2), -0.3, 0.02, "better"),
         ((5e-10, 0.2), -0.3, 0.02, "unclear"),
+        ((-0.2, -1e-9), -0.3, 0.02, "unclear"),
+        ((1e-9, 0.2), -0.3, 0.02, "unclear"),
+        ((-0.1, 0.1), 1e-9, 0.0, "unclear"),
         ((-0.1, 0.1), -0.019, 0.02, "not_worse"),
         ((-0.1, 0.1), -0.02, 0.02, "unclear"),
         ((-0.1, 0.1), -0.02 + 5e-10, 0.02, "unclear"),

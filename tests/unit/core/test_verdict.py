@@ -133,6 +133,7 @@ class TestStanding:
         renamed = ranked([1], fields={0: {"query": "other"}})
         found = verdict(compared(ranked([1]), renamed), PASS)
         assert (found.verdict, codes(found)) == ("cannot_measure", ["nothing-paired"])
+        assert found.reasons[0].text == "no answerable query has the same id and text on both sides"
 
     def test_what_was_not_compared_is_said_with_a_pass(self) -> None:
         before = ranked([1, 1, 1], fields={1: {"query": "old words"}})
@@ -237,5 +238,11 @@ class TestWaiverNotes:
         assert self.notes(self.waiver(TODAY, slice="tag:x")) == [
             ("waiver.no-gate", "the waiver of recall@5 of tag:x (ana) fits no gate")
         ]
+        floor = FloorGate(measure="recall@5", min=0.1)
+        mrr = DropGate(measure="mrr", max_drop=0.1)
+        found = verdict(SAME, floor, mrr, waivers=(self.waiver(TODAY),))
+        assert [note.code for note in found.notes] == ["waiver.no-gate"]
+        found = verdict(SAME, floor, mrr, FAIL, waivers=(self.waiver(TODAY),))
+        assert found.notes == ()
         later = datetime.date(2000, 1, 1)
         assert [code for code, _ in self.notes(self.waiver(later, slice="tag:x"))] == ["waiver.no-gate"]

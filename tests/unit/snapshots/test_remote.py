@@ -85,6 +85,13 @@ def test_without_a_checksum_nothing_is_fetched(remote: Path, tmp_path: Path) -> 
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_checksum_is_not_a_path(remote: Path) -> None:
+    manifest = json.loads((remote / "manifest.json").read_text())
+    manifest["files"][URL]["sha256"] = "../../elsewhere"
+    (remote / "manifest.json").write_text(json.dumps(manifest))
+    assert _refused(remote).code == "snapshot.bad-manifest"
+
+
 def test_the_missing_library_is_named(remote: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec", None)
     error = _refused(remote)

@@ -150,6 +150,14 @@ def test_a_failure_half_way_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    out = tmp_path / "file" / "s"
+    with pytest.raises(SnapshotError) as caught:
+        write(out)
+    assert (caught.value.code, caught.value.where) == ("snapshot.unwritable", str(out))
+
+
 def _nan(vectors):
     vectors[7, 2] = np.nan
     return vectors
