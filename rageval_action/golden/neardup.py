@@ -8,7 +8,7 @@ that share a rare shingle are compared.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,17 @@ from msgspec import Struct
 from rageval_action.golden.text import has_cjk, jaccard, shingles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 THRESHOLD = 0.8
 """Jaccard similarity of shingles from which two queries ask the same for a reader."""
+
+
+RECENT = 200
+"""Texts remembered for one shingle; more common ones belong to a template and tell texts apart badly."""
+
+LIKELIEST = 40
+"""Texts looked at when more than `RECENT` share a shingle with one."""
 
 
 class Pair(Struct, frozen=True):
@@ -36,44 +43,44 @@ def query_shingles(text: str) -> frozenset[str]:
     return shingles(text, 2 if has_cjk(text) else 3)
 
 
-def near_pairs(
-    texts: Sequence[str], threshold: float = THRESHOLD, *, most: int = 5, looks: int = 2000
-) -> list[Pair]:
+def near_pairs(texts: Sequence[str], threshold: float = THRESHOLD, *, most: int = 5) -> list[Pair]:
     """Pairs with a similarity of `threshold` or more, in order of positions.
 
     A set made from a template has pairs by the square; so a text is paired with at most `most` earlier ones, and
-    compared with at most `looks`. Below both bounds the list is complete.
+    looked for only among the last `RECENT` texts of each shingle and the `LIKELIEST` of those. Where no shingle of
+    a text's prefix is that common the list is complete.
     """
     sets = [query_shingles(text) for text in texts]
     counts = Counter(shingle for one in sets for shingle in one)
-    seen: dict[str, list[int]] = {}
+    seen: dict[str, deque[int]] = {}
     found: list[Pair] = []
     for at, one in enumerate(sets):
         prefix = _prefix(one, counts, threshold)
-        near = 0
-        for earlier in islice(_candidates(prefix, seen), looks):
-            other = sets[earlier]
-            if min(len(one), len(other)) < threshold * max(len(one), len(other)):
-                continue
-            similarity = jaccard(one, other)
-            if similarity >= threshold:
-                found.append(Pair(earlier, at, similarity))
-                near += 1
-                if near == most:
-                    break
+        found += islice(_matches(at, one, _candidates(prefix, seen), sets, threshold), most)
         for shingle in prefix:
-            seen.setdefault(shingle, []).append(at)
+            seen.setdefault(shingle, deque(maxlen=RECENT)).append(at)
     return sorted(found, key=lambda pair: (pair.first, pair.second))
 
 
-def _candidates(prefix: Sequence[str], seen: Mapping[str, list[int]]) -> Iterator[int]:
-    """Earlier positions that share a shingle of the prefix, each once."""
-    told: set[int] = set()
+def _matches(
+    at: int, one: frozenset[str], candidates: Iterable[int], sets: Sequence[frozenset[str]], threshold: float
+) -> Iterator[Pair]:
+    for earlier in candidates:
+        other = sets[earlier]
+        if min(len(one), len(other)) >= threshold * max(len(one), len(other)):
+            similarity = jaccard(one, other)
+            if similarity >= threshold:
+                yield Pair(earlier, at, similarity)
+
+
+def _candidates(prefix: Sequence[str], seen: Mapping[str, deque[int]]) -> list[int]:
+    """Earlier positions that share a shingle of the prefix; of very many, those that share most."""
+    shared: Counter[int] = Counter()
     for shingle in prefix:
-        for earlier in seen.get(shingle, ()):
-            if earlier not in told:
-                told.add(earlier)
-                yield earlier
+        shared.update(seen.get(shingle, ()))
+    if len(shared) <= RECENT:
+        return list(shared)
+    return [earlier for earlier, _ in shared.most_common(LIKELIEST)]
 
 
 class Index:

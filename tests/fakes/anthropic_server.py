@@ -49,8 +49,7 @@ class FakeAnthropic:
     def __init__(self, brain: Callable[[Body], str]) -> None:
         self.reset(brain)
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
+        self._server = Server(self)
 
     def reset(self, brain: Callable[[Body], str]) -> None:
         """Forget everything, as a new server would."""
@@ -156,139 +155,151 @@ def _objects(schema: Any) -> list[Body]:
     return found + [part for child in children for part in _objects(child)]
 
 
-def _handler(fake: FakeAnthropic) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one table of routes
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class Server(ThreadingHTTPServer):
+    """Knows whose faults and answers it serves."""
 
-        def log_message(self, *_: object) -> None: ...
+    daemon_threads = True
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-            if not self._allowed():
-                return
-            if self.path == "/v1/messages":
-                self._message(body)
-            elif self.path == "/v1/messages/batches":
-                self._create(body)
-            else:
-                self._error(404, "not_found_error", self.path)
+    def __init__(self, fake: FakeAnthropic) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.fake = fake
 
-        def do_GET(self) -> None:
-            if not self._allowed():
-                return
-            parts = self.path.partition("?")[0].strip("/").split("/")
-            if parts == ["v1", "messages", "batches"]:
-                newest = sorted(fake.batches.values(), key=lambda batch: batch.created, reverse=True)
-                data = [self._state(batch) for batch in newest]
-                self._json(200, {"data": data, "has_more": False, "first_id": None, "last_id": None})
-                return
-            batch = fake.batches.get(parts[3]) if len(parts) > 3 else None
-            if batch is None:
-                self._error(404, "not_found_error", "no such batch")
-            elif len(parts) == 5 and parts[4] == "results":
-                self._results(batch)
-            else:
-                batch.looks_left -= 1
-                if batch.looks_left <= 0 and not batch.ended:
-                    fake.end(batch)
-                self._json(200, self._state(batch))
 
-        def _allowed(self) -> bool:
-            if not (self.headers.get("x-api-key") or self.headers.get("Authorization")):
-                self._error(401, "authentication_error", "x-api-key header is required")
-            elif not self.headers.get("anthropic-version"):
-                self._error(400, "invalid_request_error", "anthropic-version: header is required")
-            elif "wrong" in (self.headers.get("x-api-key") or self.headers.get("Authorization") or ""):
-                self._error(401, "authentication_error", "invalid x-api-key")
-            else:
-                return True
-            return False
+class Handler(BaseHTTPRequestHandler):
+    """One connection; what it says is decided by `FakeAnthropic`."""
 
-        def _message(self, body: Body) -> None:
-            complaint = fake.check(body)
-            if complaint:
-                fake.complaints.append(complaint)
-                self._error(400, "invalid_request_error", complaint)
-                return
-            fault = fake.next_fault(body)
-            if fault is None or fault.kind in ("refusal", "cut-off", "text"):
-                self._json(200, fake.message(body, fault))
-            elif fault.kind == "hang":
-                time.sleep(float(fault.text or 3))
-            elif fault.kind == "drop":
-                self.close_connection = True
-            elif fault.kind == "not-json":
-                self._raw(200, b"<html>gateway</html>", "application/json")
-            else:
-                names = {
-                    429: "rate_limit_error",
-                    529: "overloaded_error",
-                    500: "api_error",
-                    404: "not_found_error",
-                }
-                extra = {"retry-after": fault.retry_after} if fault.kind in (429, 529) else {}
-                self._error(int(fault.kind), names.get(int(fault.kind), "api_error"), "later", extra)
+    server: Server
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def _create(self, body: Body) -> None:
-            for item in body["requests"]:
-                complaint = fake.check(item["params"])
-                if complaint or not 1 <= len(item["custom_id"]) <= 64:
-                    fake.complaints.append(complaint or "custom_id")
-                    self._error(400, "invalid_request_error", complaint or "custom_id")
-                    return
-            fault = fake.faults.pop(0) if fake.faults else None
-            if fault is not None:
-                self._error(int(fault.kind), "overloaded_error", "later", {"retry-after": fault.retry_after})
-                return
-            batch = fake.create_batch(body["requests"])
-            if fake.lose_next_batch_reply:
-                self.close_connection = True
-                return
+    def log_message(self, *_: object) -> None: ...
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        if not self._allowed():
+            return
+        if self.path == "/v1/messages":
+            self._message(body)
+        elif self.path == "/v1/messages/batches":
+            self._create(body)
+        else:
+            self._error(404, "not_found_error", self.path)
+
+    def do_GET(self) -> None:
+        if not self._allowed():
+            return
+        parts = self.path.partition("?")[0].strip("/").split("/")
+        if parts == ["v1", "messages", "batches"]:
+            newest = sorted(self.server.fake.batches.values(), key=lambda batch: batch.created, reverse=True)
+            data = [self._state(batch) for batch in newest]
+            self._json(200, {"data": data, "has_more": False, "first_id": None, "last_id": None})
+            return
+        batch = self.server.fake.batches.get(parts[3]) if len(parts) > 3 else None
+        if batch is None:
+            self._error(404, "not_found_error", "no such batch")
+        elif len(parts) == 5 and parts[4] == "results":
+            self._results(batch)
+        else:
+            batch.looks_left -= 1
+            if batch.looks_left <= 0 and not batch.ended:
+                self.server.fake.end(batch)
             self._json(200, self._state(batch))
 
-        def _results(self, batch: Batch) -> None:
-            if not batch.ended:
-                self._error(400, "invalid_request_error", "the batch has not ended")
-                return
-            lines = b"".join(json.dumps(line).encode() + b"\n" for line in batch.results)
-            self._raw(200, lines, "application/x-jsonl")
+    def _allowed(self) -> bool:
+        if not (self.headers.get("x-api-key") or self.headers.get("Authorization")):
+            self._error(401, "authentication_error", "x-api-key header is required")
+        elif not self.headers.get("anthropic-version"):
+            self._error(400, "invalid_request_error", "anthropic-version: header is required")
+        elif "wrong" in (self.headers.get("x-api-key") or self.headers.get("Authorization") or ""):
+            self._error(401, "authentication_error", "invalid x-api-key")
+        else:
+            return True
+        return False
 
-        def _state(self, batch: Batch) -> Body:
-            names = ("succeeded", "errored", "canceled", "expired")
-            counts = {name: sum(row["result"]["type"] == name for row in batch.results) for name in names}
-            counts["processing"] = 0 if batch.ended else len(batch.items)
-            at = batch.created.isoformat().replace("+00:00", "Z")
-            return {
-                "id": batch.id,
-                "type": "message_batch",
-                "processing_status": "ended" if batch.ended else "in_progress",
-                "request_counts": counts,
-                "created_at": at,
-                "expires_at": (batch.created + timedelta(hours=24)).isoformat(),
-                "ended_at": at if batch.ended else None,
-                "archived_at": None,
-                "cancel_initiated_at": None,
-                "results_url": f"{fake.url}/v1/messages/batches/{batch.id}/results" if batch.ended else None,
+    def _message(self, body: Body) -> None:
+        complaint = self.server.fake.check(body)
+        if complaint:
+            self.server.fake.complaints.append(complaint)
+            self._error(400, "invalid_request_error", complaint)
+            return
+        fault = self.server.fake.next_fault(body)
+        if fault is None or fault.kind in ("refusal", "cut-off", "text"):
+            self._json(200, self.server.fake.message(body, fault))
+        elif fault.kind == "hang":
+            time.sleep(float(fault.text or 3))
+        elif fault.kind == "drop":
+            self.close_connection = True
+        elif fault.kind == "not-json":
+            self._raw(200, b"<html>gateway</html>", "application/json")
+        else:
+            names = {
+                429: "rate_limit_error",
+                529: "overloaded_error",
+                500: "api_error",
+                404: "not_found_error",
             }
+            extra = {"retry-after": fault.retry_after} if fault.kind in (429, 529) else {}
+            self._error(int(fault.kind), names.get(int(fault.kind), "api_error"), "later", extra)
 
-        def _error(self, status: int, name: str, text: str, headers: dict[str, str] | None = None) -> None:
-            body = {"type": "error", "error": {"type": name, "message": text}, "request_id": "req_1"}
-            self._raw(status, json.dumps(body).encode(), "application/json", headers)
-
-        def _json(self, status: int, body: Body) -> None:
-            self._raw(status, json.dumps(body).encode(), "application/json")
-
-        def _raw(self, status: int, data: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
-            try:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(data)))
-                for name, value in (headers or {}).items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(data)
-            except (BrokenPipeError, ConnectionResetError):
+    def _create(self, body: Body) -> None:
+        for item in body["requests"]:
+            complaint = self.server.fake.check(item["params"])
+            if complaint or not 1 <= len(item["custom_id"]) <= 64:
+                self.server.fake.complaints.append(complaint or "custom_id")
+                self._error(400, "invalid_request_error", complaint or "custom_id")
                 return
+        fault = self.server.fake.faults.pop(0) if self.server.fake.faults else None
+        if fault is not None:
+            self._error(int(fault.kind), "overloaded_error", "later", {"retry-after": fault.retry_after})
+            return
+        batch = self.server.fake.create_batch(body["requests"])
+        if self.server.fake.lose_next_batch_reply:
+            self.close_connection = True
+            return
+        self._json(200, self._state(batch))
 
-    return Handler
+    def _results(self, batch: Batch) -> None:
+        if not batch.ended:
+            self._error(400, "invalid_request_error", "the batch has not ended")
+            return
+        lines = b"".join(json.dumps(line).encode() + b"\n" for line in batch.results)
+        self._raw(200, lines, "application/x-jsonl")
+
+    def _state(self, batch: Batch) -> Body:
+        names = ("succeeded", "errored", "canceled", "expired")
+        counts = {name: sum(row["result"]["type"] == name for row in batch.results) for name in names}
+        counts["processing"] = 0 if batch.ended else len(batch.items)
+        at = batch.created.isoformat().replace("+00:00", "Z")
+        return {
+            "id": batch.id,
+            "type": "message_batch",
+            "processing_status": "ended" if batch.ended else "in_progress",
+            "request_counts": counts,
+            "created_at": at,
+            "expires_at": (batch.created + timedelta(hours=24)).isoformat(),
+            "ended_at": at if batch.ended else None,
+            "archived_at": None,
+            "cancel_initiated_at": None,
+            "results_url": f"{self.server.fake.url}/v1/messages/batches/{batch.id}/results"
+            if batch.ended
+            else None,
+        }
+
+    def _error(self, status: int, name: str, text: str, headers: dict[str, str] | None = None) -> None:
+        body = {"type": "error", "error": {"type": name, "message": text}, "request_id": "req_1"}
+        self._raw(status, json.dumps(body).encode(), "application/json", headers)
+
+    def _json(self, status: int, body: Body) -> None:
+        self._raw(status, json.dumps(body).encode(), "application/json")
+
+    def _raw(self, status: int, data: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+        try:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            for name, value in (headers or {}).items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+        except (BrokenPipeError, ConnectionResetError):
+            return

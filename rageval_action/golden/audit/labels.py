@@ -64,7 +64,7 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
     torn: list[Row] = []
     for pair in pairs:
         first, second = queries[pair.first], queries[pair.second]
-        if first.acl != second.acl:
+        if first.acl != second.acl or (first.group and first.group == second.group):
             continue
         alike.append(row(second, f'{pair.similarity:.0%} like "{first.id}"'))
         left, right = _wanted(first), _wanted(second)

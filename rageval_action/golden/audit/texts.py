@@ -24,7 +24,7 @@ def parroting(subject: Subject) -> Iterator[Finding]:
         passages = subject.passages(query)
         if passages:
             worst = max((score(query.text, passage) for passage in passages), key=lambda one: one.rank)
-            scored.append((row(query, f"{worst.overlap:.0%} overlap, {worst.copied} words in a row"), worst))
+            scored.append((row(query, f"{worst.overlap:.0%} overlap, {worst.copied} tokens in a row"), worst))
     if not scored:
         return
     overlaps = [one.overlap for _, one in scored]
@@ -33,7 +33,7 @@ def parroting(subject: Subject) -> Iterator[Finding]:
         severity="info",
         text=(
             f"on average {mean(overlaps):.0%} of a question's content words stand in its passage "
-            f"(median {median(overlaps):.0%}; longest copied run {max(one.copied for _, one in scored)} words)."
+            f"(median {median(overlaps):.0%}; longest copied run {max(one.copied for _, one in scored)} tokens)."
         ),
     )
     limits = Limits()

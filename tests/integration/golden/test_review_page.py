@@ -86,9 +86,24 @@ def wait(page, script: str) -> None:
     raise AssertionError(f"never true: {script}; message: {page.locator('#message').inner_text()}")
 
 
-def test_accept_edit_and_reject_by_keyboard_then_reload(  # noqa: PLR0915 - one session from start to end
-    browser, server: ReviewServer, golden: Path
-) -> None:
+def edit_the_berth(page, golden: Path) -> None:
+    """Mend the second question, untick the passage that does not answer it, and accept."""
+    page.keyboard.press("e")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("How much is a berth in summer?")
+    page.locator("input[data-place='1']").uncheck()
+    page.locator("#edit-tags").fill("fees, style:natural")
+    page.keyboard.press("Control+Enter")
+    wait(page, "document.querySelector('#question').textContent.startsWith('<img')")
+    edited = rows(golden)["q2"]
+    assert edited["query"] == "How much is a berth in summer?"
+    assert edited["provenance"]["edited_from"] == "Berth price in sumer?"
+    assert [item["doc"] for item in edited["evidence"]] == ["fees.md"]
+    assert (edited["tags"], edited["review"]) == (["fees", "style:natural"], "accepted")
+    assert page.locator("#question img").count() == 0, "a question is text, whatever it holds"
+
+
+def test_accept_edit_and_reject_by_keyboard_then_reload(browser, server: ReviewServer, golden: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 860})
     faults: list[str] = []
     asked: list[str] = []
@@ -106,20 +121,7 @@ def test_accept_edit_and_reject_by_keyboard_then_reload(  # noqa: PLR0915 - one 
     assert rows(golden)["q1"]["review"] == "accepted"
     assert rows(golden)["q1"]["provenance"]["reviewed_by"] == "ana"
 
-    page.keyboard.press("e")
-    page.keyboard.press("Control+A")
-    page.keyboard.type("How much is a berth in summer?")
-    page.locator("input[data-place='1']").uncheck()
-    page.locator("#edit-tags").fill("fees, style:natural")
-    page.keyboard.press("Control+Enter")
-    wait(page, "document.querySelector('#question').textContent.startsWith('<img')")
-    edited = rows(golden)["q2"]
-    assert edited["query"] == "How much is a berth in summer?"
-    assert edited["provenance"]["edited_from"] == "Berth price in sumer?"
-    assert [item["doc"] for item in edited["evidence"]] == ["fees.md"]
-    assert (edited["tags"], edited["review"]) == (["fees", "style:natural"], "accepted")
-    assert page.locator("#question img").count() == 0, "a question is text, whatever it holds"
-
+    edit_the_berth(page, golden)
     page.keyboard.press("r")
     wait(page, "document.querySelector('#question').textContent.startsWith('夏天')")
     assert rows(golden)["q3"]["review"] == "rejected"

@@ -55,7 +55,8 @@ def test_near_duplicates_and_conflicts(check) -> None:
         row("b", "How much does a berth cost in summer??", "tide.md"),
         row("c", "how much does  a berth cost in summer", "fees.md"),
         row("d", "How much does a berth cost in summer?", "fees.md", acl={"tenant": "x"}),
-        row("e", "Which radio channel is watched?", "safety.md"),
+        row("e", "Which radio channel is watched?", "safety.md", group="radio"),
+        row("f", "Which radio channel is watched??", "safety.md", group="radio"),
     )
     assert {one.id for one in finding(result, "near-duplicates").rows} == {"b", "c"}
     assert {one.id for one in finding(result, "conflicts").rows} == {"b", "c"}
@@ -106,7 +107,7 @@ def test_parroting_is_scored_against_the_passage(check) -> None:
         {"id": "b", "query": FACTS["tide.md"][0][1], "evidence": [{"doc": "tide.md", "quote": sentence}]},
     )
     assert [one.id for one in finding(result, "parroting").rows] == ["a"]
-    assert "longest copied run 15 words" in finding(result, "parroting-score").text
+    assert "longest copied run 15 tokens" in finding(result, "parroting-score").text
 
 
 def test_wording_and_personal_data(check) -> None:
@@ -117,7 +118,7 @@ def test_wording_and_personal_data(check) -> None:
         row("d", "Why did ana.berg@harbour-office.org complain?"),
         row("e", "Is 212-555-0123 the harbour's (212) 555-0199 line?"),
     )
-    assert next(one.id for one in finding(result, "not-self-contained").rows) == "a"
+    assert finding(result, "not-self-contained").rows[0].id == "a"
     assert [one.id for one in finding(result, "preamble").rows] == ["b"]
     assert [one.id for one in finding(result, "joined").rows] == ["c"]
     private = {one.id: one.detail for one in finding(result, "personal-data").rows}

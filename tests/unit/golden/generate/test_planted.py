@@ -188,6 +188,8 @@ def figures() -> tuple[dict[str, tuple[int, int]], Counter[str], int]:
 
 def test_nine_in_ten_planted_faults_are_caught(figures) -> None:
     rates, _, _ = figures
+    for fault, (hits, total) in rates.items():
+        print(f"{fault:<26}{hits:>4} of {total:<4} {hits / total:.1%}")  # noqa: T201 - figures for the documentation
     assert set(rates) == {
         "copied wording",
         "leaked identifier",
@@ -203,5 +205,7 @@ def test_nine_in_ten_planted_faults_are_caught(figures) -> None:
 def test_at_most_one_good_question_in_twenty_is_lost(figures) -> None:
     _, lost, kept = figures
     total = sum(lost.values()) + kept
+    share = sum(lost.values()) / total
+    print(f"good questions lost {sum(lost.values())} of {total}: {share:.1%} {dict(lost)}")  # noqa: T201 - figures
     assert total >= 120
     assert sum(lost.values()) / total <= 0.05

@@ -427,7 +427,7 @@ def start(bench: Bench, mode: str) -> subprocess.Popen[bytes]:
 
 
 def wait_for(what, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(1200):
+    for _ in range(6000):
         if what():
             return
         assert process.poll() is None, "the run ended before it could be killed"
