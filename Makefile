@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit image-test browser-test bench lock clean base dev
+.PHONY: demo test check unit peers image-test browser-test bench lock clean base dev
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -39,7 +39,11 @@ check: dev  ## ruff, mypy, import-linter
 	$(DEV)/bin/mypy
 	$(DEV)/bin/lint-imports
 
-unit: dev base
+peers: dev  ## the npm packages that tests hold our work against, and a browser where apt can bring one
+	$(DEV)/bin/python -m tests.fakes.npm
+	tools/browser.sh
+
+unit: dev base peers
 	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
 
 image-test: dev  ## build both images, run them as GitHub's runner and act do; ends with `ran` or `skipped: reason`
