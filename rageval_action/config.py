@@ -71,9 +71,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="access",
         kind="choice",
-        choices=("enforce", "audit"),
-        default="enforce",
-        help="enforce: search only what the query may see; audit: judge every hit as returned.",
+        choices=("auto", "enforce", "audit"),
+        default="auto",
+        help="enforce: search only what the query may see; audit: judge every hit as returned; "
+        "auto: audit for retrievers that are not ours, else enforce.",
     ),
     Option(
         name="model",
@@ -127,7 +128,7 @@ class Config(Struct, frozen=True, kw_only=True):
     depth: int
     retriever: str
     retriever_options: dict[str, str | int | float | bool]
-    access: Literal["enforce", "audit"]
+    access: Literal["auto", "enforce", "audit"]
     model: str
     no_answer_threshold: float | None
     threads: int

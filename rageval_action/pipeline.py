@@ -25,7 +25,7 @@ from rageval_action.core.types import GoldenSet, Grades, Notice, Run, Unanswerab
 from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
 from rageval_action.errors import ConfigError, GoldenError, RecordError
 from rageval_action.golden.formats import read_golden
-from rageval_action.retrievers.interface import RetrieverContext, build
+from rageval_action.retrievers.interface import EXTERNAL, Access, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.interface import open_snapshot
 
@@ -71,7 +71,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
     settings = Settings(
         measures=measures,
         k=config.k,
-        access=config.access,
+        access=access_mode(config),
         threshold=config.no_answer_threshold,
         keep_texts=config.texts,
         unreviewed=inputs.unreviewed,
@@ -100,10 +100,23 @@ def rank(config: Config, inputs: Inputs, depth: int) -> Run:
         snapshot=inputs.snapshot,
         encode=query_encoder(inputs.snapshot, model_path=config.model),
         options=config.retriever_options,
-        access=config.access,
+        access=access_mode(config),
         threads=config.threads,
     )
     return build(config.retriever, context).retrieve(inputs.golden.queries, depth)
+
+
+def access_mode(config: Config) -> Access:
+    """How access is treated: as configured, else by whose retriever it is.
+
+    What a foreign system returns is judged as it came, also where it is a part of a hybrid or gets reranked.
+    """
+    if config.access != "auto":
+        return config.access
+    parts = {config.retriever}
+    for value in config.retriever_options.values():
+        parts.update(str(value).split(","))
+    return "audit" if parts & EXTERNAL else "enforce"
 
 
 def conclude(

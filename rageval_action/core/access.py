@@ -24,7 +24,8 @@ class Violation(Struct, frozen=True, kw_only=True):
 def audit(run: Run, queries: Sequence[Query], chunks: Mapping[str, Chunk]) -> Run:
     """The run with `acl_allowed` on every hit of the queries that say who asks.
 
-    A hit is left unjudged (None) when its query has no acl, or when the snapshot does not know its chunk.
+    A hit is left unjudged (None) when its query has no acl, or when the snapshot does not know it. Some retrievers
+    return documents: such a hit may be seen when any chunk of the document may.
 
     Args:
         run: rankings of these queries; a ranking of any other query is left unjudged.
@@ -32,8 +33,11 @@ def audit(run: Run, queries: Sequence[Query], chunks: Mapping[str, Chunk]) -> Ru
         chunks: the snapshot by chunk id.
     """
     asking = {query.id: query.acl for query in queries if query.acl is not None}
+    documents: dict[str, list[Chunk]] = {}
+    for chunk in chunks.values() if asking else ():
+        documents.setdefault(chunk.doc, []).append(chunk)
     rankings = tuple(
-        _audited(ranking, asking[ranking.query_id], chunks)
+        _audited(ranking, asking[ranking.query_id], chunks, documents)
         if ranking.query_id in asking
         else _unjudged(ranking)
         for ranking in run.rankings
@@ -51,14 +55,19 @@ def violations(run: Run) -> tuple[Violation, ...]:
     )
 
 
-def _audited(ranking: Ranking, who: QueryAcl, chunks: Mapping[str, Chunk]) -> Ranking:
-    return replace(ranking, hits=tuple(_judged(hit, who, chunks.get(hit.id)) for hit in ranking.hits))
+def _audited(
+    ranking: Ranking, who: QueryAcl, chunks: Mapping[str, Chunk], documents: Mapping[str, Sequence[Chunk]]
+) -> Ranking:
+    def parts(hit: Hit) -> Sequence[Chunk]:
+        return (chunks[hit.id],) if hit.id in chunks else documents.get(hit.id, ())
+
+    return replace(ranking, hits=tuple(_judged(hit, who, parts(hit)) for hit in ranking.hits))
 
 
-def _judged(hit: Hit, who: QueryAcl, chunk: Chunk | None) -> Hit:
-    if chunk is None:
+def _judged(hit: Hit, who: QueryAcl, parts: Sequence[Chunk]) -> Hit:
+    if not parts:
         return replace(hit, acl_allowed=None)
-    return replace(hit, acl_allowed=chunk.acl is None or chunk.acl.admits(who))
+    return replace(hit, acl_allowed=any(part.acl is None or part.acl.admits(who) for part in parts))
 
 
 def _unjudged(ranking: Ranking) -> Ranking:

@@ -28,7 +28,7 @@ class TestDefaults:
     def test_nothing_given(self) -> None:
         config = load({}, {}, {})
         assert (config.golden, config.snapshot, config.model, config.region) == ("", "", "", "")
-        assert (config.unit, config.access, config.review) == ("auto", "enforce", "optional")
+        assert (config.unit, config.access, config.review) == ("auto", "auto", "optional")
         assert (config.k, config.depth, config.threads) == (5, 100, 0)
         assert config.measures == ()
         assert config.no_answer_threshold is None
@@ -146,7 +146,7 @@ class TestValues:
                 "input unit",
                 '"page" is none of auto, document, chunk, evidence',
             ),
-            ("file", "access", ["audit"], "ci/rageval.yml: access", "is none of enforce, audit"),
+            ("file", "access", ["audit"], "ci/rageval.yml: access", "is none of auto, enforce, audit"),
             ("file", "golden", 7, "ci/rageval.yml: golden", "Expected `str`"),
             ("file", "measures", 7, "ci/rageval.yml: measures", "Expected `array`"),
             ("file", "measures", [7], "ci/rageval.yml: measures", "Expected `str`"),

@@ -69,3 +69,14 @@ def test_violations_name_query_chunk_and_rank_in_order() -> None:
         Violation(query_id="q", chunk_id="ana", rank=3),
     )
     assert violations(_run("ops")) == ()
+
+
+def test_a_returned_document_may_be_seen_when_any_of_its_chunks_may() -> None:
+    secret = ChunkAcl(tenant="acme")
+    chunks = {
+        "a#0": Chunk(id="a#0", doc="a", text="x", acl=secret),
+        "a#1": Chunk(id="a#1", doc="a", text="y"),
+        "b#0": Chunk(id="b#0", doc="b", text="z", acl=secret),
+    }
+    stranger = [Query(id="q", text="", acl=QueryAcl(tenant="other"))]
+    assert _allowed(audit(_run("a", "b", "nowhere"), stranger, chunks)) == [True, False, None]
