@@ -318,7 +318,7 @@ class TestFloors:
     def test_nothing_to_measure(self, part: str, measure: str) -> None:
         found = self.floor(0.5, part, measure)
         assert (found.state, found.code) == ("cannot_measure", "empty-slice")
-        assert found.text.endswith(": no query")
+        assert found.text == f"{measure}{' of ' + part if part else ''}: no query"
 
     @pytest.mark.parametrize("against", [NoBaseline("first run"), BaselineUnknown("outage")])
     def test_needs_no_baseline(self, against: Against) -> None:
