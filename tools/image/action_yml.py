@@ -16,7 +16,7 @@ OUTPUTS = {
     "error-code": "Stable code of the error when the verdict is error.",
     "record-path": "Folder of the run record, for actions/upload-artifact; empty when nothing was measured.",
     "artifact-name": "Name under which the record must be uploaded for later runs to find it.",
-    "report-path": "Report as Markdown.",
+    "report-path": "Report as one HTML file.",
     "comment-path": "The comment as Markdown.",
     "comment-url": "Address of the comment, when there is one.",
     "check-url": "Address of the check run, when there is one.",

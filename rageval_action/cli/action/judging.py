@@ -54,13 +54,16 @@ def result(
 ) -> Result:
     """The rendered result; `remark` is Markdown of our own making."""
     sha = decided.report_sha
-    text, summary = render(session, record, told, sha, _remarks(session, decided, told, remark))
+    before = rung.baseline.record if isinstance(rung.baseline, pipeline.Baseline) else None
+    remarks = _remarks(session, decided, told, remark)
+    rendered = render(session, record, told, before=before, sha=sha, remarks=remarks)
     return Result(
         record=record,
         told=told,
         baseline_sha=rung.sha,
-        comment=text,
-        summary=summary,
+        comment=rendered.comment,
+        summary=rendered.summary,
+        page=rendered.page,
         files=record_files(record, told),
     )
 

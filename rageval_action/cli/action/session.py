@@ -19,8 +19,10 @@ from rageval_action.github.api import Api
 from rageval_action.github.context import Runner, Token
 from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
 from rageval_action.records import write_files
-from rageval_action.reports.render import Links, markdown
-from rageval_action.reports.view import view
+from rageval_action.reports.html import html
+from rageval_action.reports.page import page
+from rageval_action.reports.render import Links, markdown, summary
+from rageval_action.reports.view import ALL, view
 
 OUT = "rageval-out"
 """Folder for results in the workspace. It has no leading dot, since `upload-artifact` leaves hidden files out."""
@@ -50,7 +52,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
     Attributes:
         folder: of the record, relative to the workspace; empty in publish mode, which measures nothing itself.
-        comment: Markdown of the comment, without marker. summary: Markdown of the job summary.
+        comment: Markdown of the comment, without marker. summary: Markdown of the job summary. page: HTML report.
     """
 
     record: RunRecord
@@ -58,25 +60,54 @@ class Result(Struct, frozen=True, kw_only=True):
     baseline_sha: str
     comment: str
     summary: str
+    page: str
     files: dict[str, bytes]
     folder: str = ""
 
 
+class Rendered(Struct, frozen=True, kw_only=True):
+    """One comparison on every surface: comment and summary are Markdown, the page is HTML."""
+
+    comment: str
+    summary: str
+    page: str
+
+
 def render(
-    session: Session, record: RunRecord, told: ComparisonDocument, sha: str, remarks: str
-) -> tuple[str, str]:
-    """Comment and summary: the same view, with what only the Action knows below it.
+    session: Session,
+    record: RunRecord,
+    told: ComparisonDocument,
+    *,
+    before: RunRecord | None,
+    sha: str,
+    remarks: str,
+) -> Rendered:
+    """The same view on every surface, in the comment with what only the Action knows below it.
 
     Args:
         session: for addresses.
         record: the candidate.
         told: the comparison.
+        before: the baseline, where there is one.
         sha: commit whose golden set the queries link to.
         remarks: Markdown of our own making.
     """
-    links = Links(server_url=session.runner.server_url, repository=session.runner.repository, sha=sha)
-    body = markdown(view(told, record.record), links)
-    return f"{body.rstrip()}\n\n{remarks}\n", body
+    runner = session.runner
+    links = Links(
+        server_url=runner.server_url,
+        repository=runner.repository,
+        sha=sha,
+        report_url=runner.run_url,
+        report_name="the job summary",
+    )
+    old = before.record if before else None
+    body = markdown(view(told, record.record, before=old), links)
+    golden = escape.blob_url(runner.server_url, runner.repository, sha, record.record.golden.path, 1)
+    return Rendered(
+        comment=f"{body.rstrip()}\n\n{remarks}\n",
+        summary=summary(view(told, record.record, before=old, most=ALL), links),
+        page=html(page(told, record, before, source=golden.removesuffix("1"))),
+    )
 
 
 def save(session: Session, result: Result, *, keep_record: bool) -> Result:
@@ -90,7 +121,12 @@ def save(session: Session, result: Result, *, keep_record: bool) -> Result:
     if keep_record:
         write_files(base / "record", result.files)
     write_files(
-        base / "report", {"comment.md": result.comment.encode(), "report.md": result.summary.encode()}
+        base / "report",
+        {
+            "comment.md": result.comment.encode(),
+            "summary.md": result.summary.encode(),
+            "report.html": result.page.encode(),
+        },
     )
     _hand_over(Path(OUT))
     saved = msgspec.structs.replace(result, folder=str(base / "record") if keep_record else "")
@@ -110,7 +146,7 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
         "exit-code": str(told.exit_code),
         "record-path": result.folder,
         "artifact-name": session.inputs.artifact_name,
-        "report-path": f"{report}/report.md",
+        "report-path": f"{report}/report.html",
         "comment-path": f"{report}/comment.md",
         "baseline-sha": result.baseline_sha,
         "baseline-rung": told.baseline.rung if told.baseline else "",
