@@ -385,6 +385,10 @@ class TestPaired:
         got = paired(np.zeros(3), np.array([1e-9, -1e-9, 0.5]))
         assert (got.better, got.worse, got.same) == (1, 0, 2)
         assert bootstrap_interval(np.array([1e-9, -1e-9])) == Interval(0.0, 0.0)
+        assert sign_flip_p(np.full(3, 1e-9)) == 1.0
+
+    def test_the_deviation_of_a_run_that_only_lost(self) -> None:
+        assert paired(np.ones(4), np.array([1.0, 0.0, 1.0, 1.0])).sd == pytest.approx(0.5)
 
     def test_results_cannot_be_changed(self) -> None:
         got = paired(np.zeros(3), np.ones(3))
