@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,18 +62,6 @@ def server(golden: Path) -> Iterator[ReviewServer]:
 
 def rows(golden: Path) -> dict[str, dict]:
     return {row["id"]: row for row in map(json.loads, golden.read_text().splitlines())}
-
-
-@pytest.fixture
-def browser() -> Iterator[object]:
-    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no chromium on this machine: the review page was not tried in a browser")
-    with sync.sync_playwright() as play:
-        made = play.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield made
-        made.close()
 
 
 def wait(page, script: str) -> None:
