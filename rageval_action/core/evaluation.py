@@ -7,7 +7,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -225,11 +224,18 @@ def _latency(rankings: Sequence[Ranking]) -> dict[str, Quantiles]:
         for stage, value in ranking.latency_ms.items():
             stages.setdefault(stage, []).append(value)
     return {
-        stage: Quantiles(
-            p50=float(np.quantile(values, 0.5)), p95=float(np.quantile(values, 0.95)), n=len(values)
-        )
+        stage: Quantiles(p50=_quantile(values, 0.5), p95=_quantile(values, 0.95), n=len(values))
         for stage, values in sorted(stages.items())
     }
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Linear interpolation between order statistics (Hyndman and Fan 1996, type 7), as numpy's default."""
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * share
+    below = int(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
 
 
 def _warnings(golden: GoldenSet, linked: Linked, snapshot: Snapshot, run: Run, k: int) -> tuple[Notice, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 Unit: TypeAlias = Literal["document", "chunk", "evidence"]
 """What a judgment names and a rank counts."""
@@ -123,7 +123,8 @@ class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One retrieved chunk. `rank` starts at 1; `acl_allowed` is None when access was not judged for this query.
 
-    `stages` holds the score that each stage before the last gave it, where there was more than one.
+    `stages` holds the score that each stage before the last gave it, and is unset where there was only one: an empty
+    table for each of a hundred thousand hits would cost more than all the rest of them.
     """
 
     id: str
@@ -134,7 +135,7 @@ class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: int = -1
     end: int = -1
     text_hash: str = ""
-    stages: dict[str, float] = {}
+    stages: dict[str, float] | UnsetType = UNSET
 
 
 class Ranking(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -99,7 +99,9 @@ def _below(head: Sequence[tuple[Hit, float]], tail: Sequence[Hit], label: str, d
     for rank, (hit, score) in enumerate(entries, 1):
         documents.add(hit.doc)
         hits.append(
-            msgspec.structs.replace(hit, rank=rank, score=score, stages=hit.stages | {label: hit.score})
+            msgspec.structs.replace(
+                hit, rank=rank, score=score, stages={**(hit.stages or {}), label: hit.score}
+            )
         )
         if len(documents) == depth:
             break
