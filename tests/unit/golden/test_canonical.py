@@ -2,10 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from typing import TYPE_CHECKING
 
-import msgspec
 import pytest
 
 from rageval_action.core.types import Evidence, GoldenSet, QueryAcl
@@ -245,30 +243,3 @@ def test_a_missing_file_and_a_folder_are_not_found(tmp_path: Path) -> None:
 def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no golden-set format"):
         read_golden(tmp_path / "golden.jsonl", format="excel")
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_rows_cost_at_most_three_times_their_decoding(tmp_path: Path) -> None:
-    def row(n: int) -> str:
-        known = {
-            "id": f"q{n}",
-            "query": f"How do I rotate certificate {n} of gateway {n % 97}?",
-            "type": "lookup",
-        }
-        return json.dumps(
-            known | {"relevant": {f"doc-{n % 5000}": 3, f"kb-{n % 300}": 1}, "tags": ["net", "vpn"]}
-        )
-
-    file = tmp_path / "golden.jsonl"
-    file.write_text("\n".join(row(n) for n in range(100_000)))
-
-    def best(call) -> float:
-        times = []
-        for _ in range(3):
-            start = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    decoding = best(lambda: msgspec.json.Decoder().decode_lines(file.read_bytes()))
-    assert best(lambda: read_golden(file)) < 3 * decoding
