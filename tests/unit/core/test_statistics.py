@@ -178,6 +178,14 @@ class TestBootstrap:
             error = 4.5 * math.sqrt(share / resamples)
             assert np.mean(np.abs(drawn - value) < 1e-9) == pytest.approx(share, abs=error)
 
+    def test_hits_follow_the_binomial_distribution_most_first(self) -> None:
+        hits = statistics._hits(4, 3, 40_000, np.random.default_rng(1))
+        assert (np.diff(hits) <= 0).all()
+        for number in range(5):
+            share = math.comb(4, number) * 0.75**number * 0.25 ** (4 - number)
+            assert np.mean(hits == number) == pytest.approx(share, abs=4.5 * math.sqrt(share / 40_000))
+        assert (statistics._hits(4, 4, 9, np.random.default_rng(1)) == 4).all()
+
     def test_shared_resamples_draw_n_items_and_with_guards_two_more(self) -> None:
         drawn = statistics._resamples(7, 1001, 5)
         assert drawn.counts.shape == drawn.guarded.shape == (7, 1001)
@@ -233,6 +241,11 @@ class TestBootstrap:
         assert bootstrap_interval(values, resamples=19, level=0.99) == few
         few = bootstrap_interval(values, resamples=19, level=0.7)
         assert few == Interval(float(drawn[2]) / 101, float(drawn[16]) / 101)
+        drawn = np.sort(
+            statistics._small_sums(np.sort(statistics._exact(values)), 38, statistics.SEED, guard=False)
+        )
+        few = bootstrap_interval(values, resamples=38, level=0.9)
+        assert few == Interval(float(drawn[0]) / 101, float(drawn[37]) / 101)
 
     @pytest.mark.parametrize("n", [50, 400, 4000])
     def test_a_seed_decides_and_another_seed_hardly_matters(self, n: int) -> None:
