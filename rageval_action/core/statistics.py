@@ -248,8 +248,7 @@ def _resamples(n: int, resamples: int, seed: int) -> _Resamples:
     counts = _count(draws[2:], n)
     hits = _hits(n + 2, 2, resamples, generator)
     guarded, guards, column = counts.copy(), np.zeros(resamples, dtype=np.int8), np.arange(resamples)
-    for position in range(max(int(hits[0]), 2)):
-        still = int(np.searchsorted(-hits, -position))
+    for position, still in enumerate(_reaching(hits, max(int(hits[0]), 2))):
         guards[:still] += generator.integers(0, 2, size=still, dtype=np.int8) * 2 - 1
         if position < 2:
             guarded[draws[position, still:], column[still:]] += 1
@@ -285,8 +284,7 @@ def _large_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Fl
         return np.asarray(np.einsum("ij,j->i", drawn, distinct))
     hits = _hits(n, changed.size, resamples, generator)
     sums = np.zeros(resamples)
-    for position in range(int(hits[0])):
-        still = int(np.searchsorted(-hits, -position))
+    for still in _reaching(hits, int(hits[0])):
         sums[:still] += changed.take(generator.integers(0, changed.size, size=still, dtype=np.uint32))
     return sums
 
@@ -305,6 +303,11 @@ def _hits(n: int, changed: int, resamples: int, generator: np.random.Generator) 
     (likely,) = np.nonzero(weights > _NEGLIGIBLE)
     often = generator.multinomial(resamples, weights[likely] / weights[likely].sum())
     return np.repeat(likely, often)[::-1]
+
+
+def _reaching(hits: NDArray[np.int64], positions: int) -> list[int]:
+    """For each position, how many resamples (the first ones) have a hit there."""
+    return [int(count) for count in np.searchsorted(-hits, -np.arange(positions))]
 
 
 def _flipped_sums(magnitudes: Floats, resamples: int, seed: int) -> Floats:
