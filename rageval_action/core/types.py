@@ -36,8 +36,8 @@ class QueryAcl(Struct, frozen=True, kw_only=True, omit_defaults=True):
     groups: tuple[str, ...] = ()
 
 
-class ChunkAcl(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who may read a chunk. Empty fields do not restrict."""
+class ChunkAcl(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Who may read a chunk. Empty fields do not restrict; a misspelt one is refused, or it would open the chunk."""
 
     tenant: str = ""
     principals: tuple[str, ...] = ()
@@ -108,8 +108,11 @@ class GoldenSet(Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
 
 
-class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is indexed. `start`/`end` are character offsets in the document, -1 when unknown."""
+class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is indexed. `start`/`end` are character offsets in the document, -1 when unknown.
+
+    `metadata` is unset where there is none: an empty table for each of a million chunks would outweigh their ids.
+    """
 
     id: str
     doc: str
@@ -117,7 +120,7 @@ class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True):
     start: int = -1
     end: int = -1
     acl: ChunkAcl | None = None
-    metadata: dict[str, object] = {}
+    metadata: dict[str, object] | UnsetType = UNSET
 
 
 class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -128,7 +128,7 @@ class Corpus:
 def _pages(chunk: Chunk) -> set[str]:
     found: set[str] = set()
     for key in _PAGE_KEYS:
-        value = chunk.metadata.get(key)
+        value = (chunk.metadata or {}).get(key)
         if isinstance(value, list):
             found |= {str(page) for page in value}
         elif value is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
-from rageval_action.core.types import Chunk, ChunkAcl, Notice
+from rageval_action.core.types import Chunk, Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import LFS_MARK
 from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
@@ -97,15 +97,14 @@ class _Reader:
                     f"`{field}` is not a field; access goes into `acl`, or everyone may see the chunk."
                 )
         self._moved.update(list(extra))
-        acl = row.acl
         return Chunk(
             id=name,
             doc=name if row.doc is UNSET else self._text(row.doc, "doc"),
             text=row.text,
             start=row.start,
             end=row.end,
-            acl=ChunkAcl(tenant=acl.tenant, principals=acl.principals, groups=acl.groups) if acl else None,
-            metadata={**row.metadata, **extra},
+            acl=row.acl,
+            metadata={**row.metadata, **extra} or UNSET,
         )
 
     def _text(self, given: object, field: str) -> str:

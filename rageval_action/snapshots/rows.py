@@ -21,22 +21,7 @@ _Item = TypeVar("_Item")
 BOM = b"\xef\xbb\xbf"
 
 
-class _Acl(ChunkAcl, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A misspelt field of an access rule must not open the chunk to everyone."""
-
-
-_NO_METADATA: dict[str, object] = {}
-
-
-class _Row(Chunk, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One line of `chunks.jsonl`; a field that is not in the contract is an error, not a silent loss."""
-
-    acl: _Acl | None = None
-    # One empty dictionary for all rows: a million of them would weigh more than the ids.
-    metadata: dict[str, object] = msgspec.field(default_factory=lambda: _NO_METADATA)
-
-
-_DECODER = msgspec.json.Decoder(_Row)
+_DECODER = msgspec.json.Decoder(Chunk)
 _PIECE_BYTES = 1 << 23
 
 
@@ -189,5 +174,5 @@ class CorpusRow(msgspec.Struct, frozen=True, kw_only=True):
     text: str
     start: int = -1
     end: int = -1
-    acl: _Acl | None = None
+    acl: ChunkAcl | None = None
     metadata: dict[str, object] = {}

@@ -135,7 +135,7 @@ def also_request(one: Candidate, passages: Sequence[Chunk], settings: Settings) 
 def title(chunk: Chunk) -> str:
     """What a chunk is called: its metadata's title or heading, else the document's id."""
     for name in ("title", "heading", "section"):
-        value = chunk.metadata.get(name)
+        value = (chunk.metadata or {}).get(name)
         if isinstance(value, str) and value.strip():
             return value.strip()
     return chunk.doc

@@ -48,7 +48,7 @@ def row_of(chunk: Chunk) -> Row:
     return Row(
         id=chunk.id,
         text=chunk.text,
-        metadata={**chunk.metadata, "doc": chunk.doc},
+        metadata={**(chunk.metadata or {}), "doc": chunk.doc},
         start=chunk.start,
         end=chunk.end,
         acl=chunk.acl,
@@ -142,7 +142,7 @@ def _chunks(rows: Sequence[Row], document: str, place: Place, problems: Problems
             start=row.start,
             end=row.end,
             acl=_acl(row, place.get("acl"), at, problems) or row.acl,
-            metadata=row.metadata,
+            metadata=row.metadata or msgspec.UNSET,
         )
 
 
@@ -165,15 +165,11 @@ def _acl(row: Row, field: str, where: str, problems: Problems) -> ChunkAcl | Non
     try:
         if isinstance(value, str):
             value = json.loads(value)
-        return msgspec.convert(value, _Acl)
+        return msgspec.convert(value, ChunkAcl)
     except (ValueError, msgspec.ValidationError):
         text = f"its metadata field {field} is not of the form {{tenant, principals, groups}}."
         problems.add("snapshot.bad-chunk", where, text)
         return None
-
-
-class _Acl(ChunkAcl, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A misspelt field must not open a chunk to everyone."""
 
 
 def _metric(table: Table, place: Place, where: str) -> tuple[Metric, tuple[Notice, ...]]:
