@@ -32,6 +32,9 @@ _SMALL_NUMBERS = 1 << 21
 _NEARLY_UNIT = 1e-4
 """Norms this near to 1 need no division before a cosine is searched for; the error bound allows for the rest."""
 
+_QUERIES_PER_THREAD = 64
+"""Fewer queries than this are not worth a thread of their own."""
+
 _LARGE_NORM = 1e12
 """Above it, and below its inverse, squares and products are kept out of single precision."""
 
@@ -216,12 +219,35 @@ def top_rows(vectors: Vectors, queries: NDArray[np.float32], k: int) -> Top:
     asked = _unit(queries) if vectors.metric == "cosine" else np.ascontiguousarray(queries)
     best: Top | None = None
     for first, block in _searchable(vectors):
-        scores, rows = faiss.knn(asked, block, min(k, len(block)), metric=kind)
+        scores, rows = _knn(asked, block, min(k, len(block)), kind)
         if kind == faiss.METRIC_L2:
             np.negative(scores, out=scores)
         rows += first
         best = (scores, rows) if best is None else _merge(best, (scores, rows), k)
     return cast("Top", best)
+
+
+def _knn(queries: NDArray[np.float32], block: NDArray[np.float32], k: int, kind: int) -> Top:
+    """What `faiss.knn` returns, with the queries shared out among threads of our own.
+
+    FAISS's threads meet after each small product and each update of the heaps; threads that own their queries never
+    wait, which saves a tenth of the time with 1,000 queries and a third with 300 (`bench/search.py`).
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    import faiss
+
+    workers = min(faiss.omp_get_max_threads(), len(queries) // _QUERIES_PER_THREAD)
+    if workers < 2:
+        return cast("Top", faiss.knn(queries, block, k, metric=kind))
+
+    def search(part: NDArray[np.float32]) -> Top:
+        faiss.omp_set_num_threads(1)  # of this thread only
+        return cast("Top", faiss.knn(part, block, k, metric=kind))
+
+    with ThreadPoolExecutor(workers) as pool:
+        found = list(pool.map(search, np.array_split(queries, workers)))
+    return np.concatenate([scores for scores, _ in found]), np.concatenate([rows for _, rows in found])
 
 
 def _searchable(vectors: Vectors) -> Iterator[tuple[int, NDArray[np.float32]]]:
