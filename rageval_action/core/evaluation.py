@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rageval_action.core.corpus import Corpus, Lookup, corpus_of
 from rageval_action.core.diagnosis import diagnose, items_of, scene
@@ -134,7 +133,7 @@ def _rows(
         row = _row(query, ranking, linked.judgments[query.id], settings)
         visible = functools.partial(sight.visible, query, unit_of(row.judgments, linked.unit))
         misses = diagnose(scene(row, linked.unit, settings.k, lookup, visible))
-        rows.append(replace(row, misses=misses))
+        rows.append(row.revised(misses=misses))
     return scored(rows, linked.unit, run.depth, settings.measures)
 
 
@@ -186,7 +185,7 @@ def _other_unit(
     graded = [row.judgments for row in judged if isinstance(row.judgments, Grades)]
     if len(graded) != len(judged) or all(name == doc for name, doc in doc_of.items()):
         return {}
-    lifted = [replace(row, judgments=_lifted(own, doc_of)) for row, own in zip(judged, graded, strict=True)]
+    lifted = [row.revised(judgments=_lifted(own, doc_of)) for row, own in zip(judged, graded, strict=True)]
     return {"document": means(scored(lifted, "document", depth, measures), measures)}
 
 

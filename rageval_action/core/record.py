@@ -10,10 +10,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.core.corpus import Corpus, decode_corpus, encode_corpus
 from rageval_action.core.ranking import unit_scores
@@ -217,6 +218,12 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
     def ranking(self, unit: Unit) -> tuple[list[str], list[float]]:
         """The judged ids with their scores, best first (`core.ranking.unit_scores`), worked out once."""
         return self._by_document if unit == "document" else self._by_chunk
+
+    def revised(self, **values: Any) -> QueryRow:
+        """A copy with other values than the results, which keeps the rankings that were worked out from them."""
+        copy = replace(self, **values)
+        copy.__dict__.update(self.__dict__)
+        return copy
 
     @cached_property
     def _by_document(self) -> tuple[list[str], list[float]]:

@@ -65,8 +65,7 @@ def rejudged(run: RunRecord, golden: GoldenSet, measures: tuple[Measure, ...]) -
 
 
 def _relabelled(row: QueryRow, query: Query, unit: Unit, lookup: Lookup, path: str) -> QueryRow:
-    return replace(
-        row,
+    return row.revised(
         judgments=_judgments(query, row, unit, lookup, path),
         tags=query.tags,
         type=query.type,
@@ -80,7 +79,7 @@ def _diagnosed(row: QueryRow, old: QueryRow, unit: Unit, k: int, lookup: Lookup)
     """The row with new causes; what the record knew to be hidden from its principal still is."""
     labels = {miss.item for miss in old.misses if miss.cause == "acl-filtered"}
     hidden = {name for item in items_of(old.judgments) if item.label in labels for name in item.members}
-    return replace(row, misses=diagnose(scene(row, unit, k, lookup, lambda name: name not in hidden)))
+    return row.revised(misses=diagnose(scene(row, unit, k, lookup, lambda name: name not in hidden)))
 
 
 def _judgments(query: Query, row: QueryRow, unit: Unit, lookup: Lookup, path: str) -> Judgments:

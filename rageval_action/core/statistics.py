@@ -35,6 +35,7 @@ _Z_POWER = 0.8416212335729143  # normal quantile at .80
 _SMALL = 250  # up to here resamples are shared
 _COLUMNS = 500  # resamples counted at once: they stay in the processor's cache
 _FEW = 25  # drawing how often a value occurs costs as much as drawing this many items
+_SAMPLE = 500  # sums that tell where the tails begin
 _NEGLIGIBLE = 1e-15  # of the likeliest number of hits
 
 
@@ -210,10 +211,17 @@ def _tails(differences: Floats, share: float, resamples: int, seed: int, *, guar
     draw = _small_sums if values.size <= _SMALL else _large_sums
     sums = draw(values, resamples, seed, guard=guard)
     tail = max(math.floor((resamples + 1) * share + TOLERANCE), 1) - 1
-    ends = np.partition(sums, (tail, resamples - 1 - tail))
     size = values.size + 2 if guard else values.size
-    low, high = float(ends[tail]) / size, float(ends[resamples - 1 - tail]) / size
+    low, high = _smallest(sums, tail) / size, -_smallest(-sums, tail) / size
     return Interval(0.0 - high, 0.0 - low) if mirrored else Interval(low, high)
+
+
+def _smallest(sums: Floats, place: int) -> float:
+    """The value at `place` of the sorted sums, sought among those that a sample of them says are small."""
+    sample = np.sort(sums[:: max(sums.size // _SAMPLE, 1)])
+    bound = sample[min(2 * place * sample.size // sums.size + 1, sample.size - 1)]
+    low = sums[sums <= bound]
+    return float(np.partition(low if low.size > place else sums, place)[place])
 
 
 def _small_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Floats:
@@ -261,9 +269,9 @@ def _count(draws: NDArray[np.uint16], n: int) -> NDArray[np.uint8]:
     """How often each of n items occurs in each column; shape (n, columns). n fits a byte, so counts do."""
     counts = np.empty((n, draws.shape[1]), dtype=np.uint8)
     for start in range(0, draws.shape[1], _COLUMNS):
-        cells = draws[:, start : start + _COLUMNS].astype(np.intp)
-        columns = cells.shape[1]
-        cells *= columns
+        part = draws[:, start : start + _COLUMNS]
+        columns = part.shape[1]
+        cells = np.multiply(part, columns, dtype=np.intp)
         cells += np.arange(columns)
         counted = np.bincount(cells.ravel(), minlength=n * columns)
         counts[:, start : start + columns] = counted.reshape(n, columns)
@@ -319,5 +327,5 @@ def _flipped_sums(magnitudes: Floats, resamples: int, seed: int) -> Floats:
     generator = np.random.default_rng((seed, _SIGN_FLIP))
     sums = np.zeros(resamples)
     for table in tables:
-        sums += table.take(generator.integers(0, 256, size=resamples, dtype=np.uint8))
+        sums += table.take(np.frombuffer(generator.bytes(resamples), dtype=np.uint8))
     return sums

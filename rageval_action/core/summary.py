@@ -8,8 +8,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from rageval_action.core import scoring, slices
 from rageval_action.core.linking import unit_of
 from rageval_action.core.measures import Measure
@@ -34,7 +32,7 @@ def scored(
         row.query_id: {str(measure): _number(values[at]) for measure, values in table.items()}
         for at, row in enumerate(judged)
     }
-    return tuple(replace(row, scores=own.get(row.query_id, {})) for row in rows)
+    return tuple(row.revised(scores=own.get(row.query_id, {})) for row in rows)
 
 
 def _number(value: float) -> float | None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 SLACK = 32
 """How much deeper than the depth the first search looks."""
 
-CHUNKS_PER_DEPTH = 4
-"""A ranking holds every chunk in order up to this multiple of the depth; past it, of each further document its best."""
+_CHUNKS_PER_DEPTH = 4
+"""How many times the depth a search looks at to find enough distinct documents."""
 
 SMALL = 1 << 22
 """Up to this many scores (queries x chunks), every row is scored at once, which costs less than importing FAISS."""
@@ -59,8 +59,8 @@ def rank(corpus: Corpus, queries: NDArray[np.float32], views: Views, depth: int)
     """Rank the chunks for every query.
 
     A ranking holds all chunks in order until `depth` distinct documents are in it (all of the documents, where the
-    query sees fewer), and the ones that tie with the last. Past `CHUNKS_PER_DEPTH * depth` chunks only the best chunk
-    of each further document is kept, so that a corpus of few long documents does not return itself.
+    query sees fewer), and the ones that tie with the last. Past `depth` chunks only the best chunk of each further
+    document is kept: at either unit the first `depth` are all there, and few long documents do not fill a record.
 
     Args:
         corpus: what is searched.
@@ -77,7 +77,7 @@ def rank(corpus: Corpus, queries: NDArray[np.float32], views: Views, depth: int)
         scores[own] = exact_scores(corpus.vectors, query, rows[own])
     order = _in_order(at, rows, scores, corpus.ids)
     at, rows, scores = at[order], rows[order], scores[order]
-    keep = _cut(at, rows, scores, corpus.documents, targets, CHUNKS_PER_DEPTH * depth)
+    keep = _cut(at, rows, scores, corpus.documents, targets, depth)
     at, rows, scores = at[keep], rows[keep], scores[keep]
     return Ranked(starts=np.searchsorted(at, np.arange(len(queries) + 1)), rows=rows, scores=scores)
 
@@ -107,7 +107,7 @@ def _nominate(
 
 def _widths(rows: int, documents: int, depth: int) -> list[int]:
     """How many rows to ask FAISS for, first and for the queries that this does not settle."""
-    limit = CHUNKS_PER_DEPTH * depth
+    limit = _CHUNKS_PER_DEPTH * depth
     first = depth if documents == rows else min(limit, depth * rows * 5 // (documents * 4))
     return sorted({min(rows, first + SLACK), min(rows, max(2 * limit, 1024))})
 
@@ -175,7 +175,7 @@ def _by_every_row(
         if not views.masks[view].all():
             lines = np.flatnonzero(views.of_query[part] == view)
             scores[lines[:, None], np.flatnonzero(~views.masks[view])] = -np.inf
-    k = min(corpus.vectors.rows, CHUNKS_PER_DEPTH * depth)
+    k = min(corpus.vectors.rows, _CHUNKS_PER_DEPTH * depth)
     top = _best(scores, k)
     best = np.take_along_axis(scores, top, axis=1)
     end, reached = _end_of_prefix(top, best > -np.inf, corpus.documents, targets[part])

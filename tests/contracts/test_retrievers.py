@@ -15,10 +15,14 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.core.hashing import text_hash
+from rageval_action.core.ranking import unit_scores
 from rageval_action.core.snapshot import Manifest, Snapshot
-from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run, Unit
 from rageval_action.retrievers.interface import RETRIEVERS, Access, Retriever, RetrieverContext, build
 from tests.contracts import built
+
+
+UNITS: tuple[Unit, ...] = ("chunk", "document")
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -159,7 +163,9 @@ def test_a_smaller_depth_is_the_beginning_of_a_larger_one(name: str) -> None:
     for short, long in zip(
         _run(name, _corpus(), depth=5).rankings, _run(name, _corpus(), depth=20).rankings, strict=True
     ):
-        assert long.hits[: len(short.hits)] == short.hits
+        for unit in UNITS:
+            first = [column[:5] for column in unit_scores(short.hits, unit)]
+            assert [column[:5] for column in unit_scores(long.hits, unit)] == first
 
 
 def test_the_best_match_comes_first(name: str) -> None:

@@ -103,7 +103,7 @@ def brute(made: Snapshot, query: NDArray[np.float32], depth: int) -> list[tuple[
     for position, (value, name, doc) in enumerate(scored):
         if len(seen) >= target and value != kept[-1][1]:
             break
-        if position < 4 * depth or doc not in seen:
+        if position < depth or doc not in seen:
             kept.append((name, value))
         seen.add(doc)
     return kept

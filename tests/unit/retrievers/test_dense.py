@@ -103,16 +103,16 @@ def test_equal_scores_go_by_id_descending_bytewise(path: str) -> None:
     assert [hit.id for hit in ranking.hits] == by_bytes, "the group that straddles the depth is kept whole"
 
 
-def test_a_corpus_of_one_vector_is_cut_at_four_times_the_depth(path: str) -> None:
+def test_a_corpus_of_one_vector_is_cut_at_the_depth(path: str) -> None:
     names = [f"{row:03d}" for row in range(200)]
     vectors = np.ones((200, 3), np.float32)
     docs = ["same"] * 200
     (ranking,) = retrieve(snapshot(vectors, names, docs), np.ones((1, 3), np.float32), 5).rankings
-    assert [hit.id for hit in ranking.hits] == names[:-21:-1]
+    assert [hit.id for hit in ranking.hits] == names[:-6:-1]
 
 
 def test_few_long_documents_are_all_found(path: str) -> None:
-    """Past four times the depth only the best chunk of each further document is kept."""
+    """Past the depth only the best chunk of each further document is kept."""
     rng = np.random.default_rng(2)
     vectors = rng.standard_normal((400, 6)).astype(np.float32)
     vectors[:380] += 5
