@@ -21,7 +21,6 @@ from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run, Uni
 from rageval_action.retrievers.interface import RETRIEVERS, Access, Retriever, RetrieverContext, build
 from tests.contracts import built
 
-
 UNITS: tuple[Unit, ...] = ("chunk", "document")
 
 
