@@ -59,7 +59,7 @@ def best_rank(places: Mapping[str, int], item: Item) -> int:
 
 def places_of(ranked: Sequence[str]) -> dict[str, int]:
     """1-based rank of each id in a ranking."""
-    return {name: rank for rank, name in enumerate(ranked, start=1)}
+    return dict(zip(ranked, range(1, len(ranked) + 1), strict=True))
 
 
 def unit_name(hit: Hit, unit: Unit) -> str:

@@ -24,21 +24,14 @@ def unit_ids(hits: Sequence[Hit], unit: Unit) -> list[str]:
     For `chunk` and `evidence` these are chunk ids, for `document` document ids: a document's score is that
     of its best chunk, and ties between documents go by document id, whatever the order of their chunks.
     """
-    return [name for _, name in _ranked(hits, unit)]
+    return unit_scores(hits, unit)[0]
 
 
 def unit_scores(hits: Sequence[Hit], unit: Unit) -> tuple[list[str], list[float]]:
     """`unit_ids` with their scores: parallel lists, best first."""
-    ranked = _ranked(hits, unit)
-    return [name for _, name in ranked], [score for score, _ in ranked]
-
-
-def _ranked(hits: Sequence[Hit], unit: Unit) -> list[tuple[float, str]]:
-    """Best score and id of every unit, by the rule. Hits nearly always come in order, so the sort is one pass."""
+    names = [hit.doc for hit in hits] if unit == "document" else [hit.id for hit in hits]
     best: dict[str, float] = {}
-    for hit in hits:
-        name = hit.doc if unit == "document" else hit.id
-        score = hit.score
-        if name not in best or score > best[name]:
-            best[name] = score
-    return sorted(((score, name) for name, score in best.items()), reverse=True)
+    # Hits nearly always come in order, so the sort is one pass.
+    for score, name in sorted(zip([hit.score for hit in hits], names, strict=True), reverse=True):
+        best.setdefault(name, score)
+    return list(best), list(best.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import chain
+from itertools import chain, compress, count
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -61,9 +61,8 @@ class _Rows:
 def _positions(ids: Sequence[str], wanted: Container[str]) -> dict[str, int]:
     """1-based rank of the first occurrence of each wanted id, by rank."""
     held: dict[str, int] = {}
-    for rank, name in enumerate(ids, 1):
-        if name in wanted:
-            held.setdefault(name, rank)
+    for rank in compress(count(), map(wanted.__contains__, ids)):
+        held.setdefault(ids[rank], rank + 1)
     return held
 
 

@@ -22,21 +22,25 @@ class HitMaker:
 
     def hits(self, rows: Sequence[int], scores: Sequence[float]) -> tuple[Hit, ...]:
         """Hits of `rows`, which are in order, best first. Access is judged elsewhere (`core.access`)."""
+        chunks = [self._chunks[row] for row in rows]
         return tuple(
-            self._hit(row, score, rank) for rank, (row, score) in enumerate(zip(rows, scores, strict=True), 1)
+            Hit(
+                id=chunk.id,
+                doc=chunk.doc,
+                rank=rank,
+                score=score,
+                start=chunk.start,
+                end=chunk.end,
+                text_hash=digest,
+            )
+            for rank, chunk, score, digest in zip(
+                range(1, len(chunks) + 1), chunks, scores, self._digests(rows, chunks), strict=True
+            )
         )
 
-    def _hit(self, row: int, score: float, rank: int) -> Hit:
-        chunk = self._chunks[row]
-        digest = self._hashes.get(row)
-        if digest is None:
-            digest = self._hashes[row] = text_hash(chunk.text)
-        return Hit(
-            id=chunk.id,
-            doc=chunk.doc,
-            rank=rank,
-            score=score,
-            start=chunk.start,
-            end=chunk.end,
-            text_hash=digest,
-        )
+    def _digests(self, rows: Sequence[int], chunks: Sequence[Chunk]) -> list[str]:
+        held = self._hashes
+        for row, chunk in zip(rows, chunks, strict=True):
+            if row not in held:
+                held[row] = text_hash(chunk.text)
+        return [held[row] for row in rows]

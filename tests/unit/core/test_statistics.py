@@ -492,3 +492,30 @@ def test_readings(ci: tuple[float, float], lower: float, margin: float, reading:
 def test_no_change_at_all_is_not_worse_even_without_a_margin() -> None:
     assert read(_stats(0.0, 0.0, changed=0), Interval(0.0, 0.0), margin=0.0) == "not_worse"
     assert read(_stats(0.0, 0.0, changed=1), Interval(0.0, 0.0), margin=0.0) == "unclear"
+
+
+@pytest.mark.parametrize("place", [0, 1, 24, 249, 499])
+@pytest.mark.parametrize("made", ["sorted", "few values", "misleading sample", "all alike"])
+def test_order_statistics_are_those_of_the_sorted_sums(made: str, place: int) -> None:
+    generator = np.random.default_rng(place)
+    sums = {
+        "sorted": np.arange(10_000.0),
+        "few values": generator.integers(-2, 3, size=10_000).astype(float),
+        "misleading sample": generator.normal(size=10_000),
+        "all alike": np.ones(10_000),
+    }[made]
+    if made == "misleading sample":
+        sums[::20] = -10.0 - np.arange(500)
+    ordered = np.sort(sums)
+    assert statistics._order_statistics(sums, place) == (ordered[place], ordered[-1 - place])
+
+
+def test_a_draw_serves_a_second_time_in_reverse() -> None:
+    values = np.array([-1.0, 0.25, 0.5])
+    sums = statistics._small_sums(values, 9, 1, guard=False)
+    drawn = statistics._resamples(3, 5, 1)
+    assert sums.size == 9
+    assert np.array_equal(sums[:5], values @ drawn.counts)
+    assert np.array_equal(sums[5:], (values @ drawn.counts[::-1])[:4])
+    guarded = statistics._small_sums(values, 9, 1, guard=True)
+    assert np.array_equal(guarded[5:], (values @ drawn.guarded[::-1] - drawn.guards)[:4])
