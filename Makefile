@@ -54,7 +54,7 @@ browser-test: dev  ## the HTML report in headless Chromium; needs it on this mac
 
 bench: dev  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt
-	for each in bench/*.py; do $(DEV)/bin/python $$each || exit 1; done
+	status=0; for each in bench/*.py; do echo "== $$each"; $(DEV)/bin/python $$each || status=1; done; exit $$status
 
 lock:  ## write the lock files again (needs uv)
 	tools/lock.sh

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import tomllib
 
@@ -17,6 +18,11 @@ from tests.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "bench").glob("*.py")))
+def test_a_bench_can_be_started(name: str) -> None:
+    assert callable(runpy.run_path(str(ROOT / "bench" / name), run_name="bench")["main"])
 
 
 def test_version_is_one() -> None:

@@ -49,7 +49,7 @@ def test_push_records_then_a_pull_request_fails_then_is_accepted(
     assert accepted.outputs["verdict"] == "overridden"
     assert len(github.state.comments) == 1
     (comment,) = github.state.comments.values()
-    assert "Accepted" in comment["body"]
+    assert "Accepted by ana" in comment["body"]
     assert "new chunker, labels follow" in comment["body"]
     kept = json.loads((workspace.checkout / accepted.outputs["record-path"] / "comparison.json").read_bytes())
     assert kept["overridden"]["reason"] == "new chunker, labels follow"
