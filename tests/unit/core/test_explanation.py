@@ -91,6 +91,13 @@ def test_the_curve_is_the_mean_share_found():
     assert recall_curve([], 4) == []
 
 
+def test_a_query_without_an_answer_takes_no_part_in_the_curve():
+    corpus = plain_chunks([*FILLERS, "r"])
+    rows = [row("a", ["r", *FILLERS], ["r"], corpus), row("b", list(FILLERS), Unanswerable(), corpus)]
+    made = run(rows, corpus)
+    assert recall_curve([sight.after for sight in sights(made, made)], 2) == [1.0, 1.0]
+
+
 @pytest.mark.parametrize(
     ("query", "text", "share"),
     [
