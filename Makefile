@@ -7,7 +7,7 @@ PIP := -m pip --disable-pip-version-check -q
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit peers image-test browser-test bench lock clean base dev
+.PHONY: demo test check unit peers image-test browser-test coverage bench lock clean base dev
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -52,7 +52,11 @@ image-test: dev  ## build both images, run them as GitHub's runner and act do; e
 browser-test: dev  ## the HTML report in headless Chromium; needs it on this machine, says so where it is missing
 	$(DEV)/bin/python -m pytest tests/browser
 
-bench: dev  ## measure against peers; prints ratios of one run
+coverage: dev  ## branch coverage of the core by its own tests; fails below 100 %
+	$(DEV)/bin/python -m coverage run --branch --source=rageval_action/core -m pytest -q tests/unit/core
+	$(DEV)/bin/python -m coverage report --show-missing --skip-covered --fail-under=100
+
+bench: dev base  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt
 	status=0; for each in bench/*.py; do echo "== $$each"; $(DEV)/bin/python $$each || status=1; done; exit $$status
 
