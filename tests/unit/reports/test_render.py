@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.errors import ConfigError
 from rageval_action.reports.links import Links
@@ -117,6 +118,33 @@ def test_what_is_left_out_of_every_list_is_counted(many):
     assert (
         "30 more slices are in [the full report]" in made or "20 more slices are in [the full report]" in made
     )
+
+
+def test_scores_by_document_stand_apart_from_those_by_chunk(situation):
+    made = markdown(_view(situation("by-document")), LINKS)
+    (line,) = [line for line in made.splitlines() if "by document instead" in line]
+    assert line.startswith("- by document instead (no gate looks at it): `recall@5` 0.900 → 0.898, ")
+    assert "document instead" not in markdown(_view(situation("fail-drop")), LINKS)
+
+
+def test_scores_by_document_are_compared_under_the_same_labels_alone(situation):
+    told = situation("by-document")
+    golden = replace(told.before.record.golden, sha256="0" * 64)
+    other = replace(told.before.record, golden=golden)
+    shown = view(told.told, told.after.record, before=other)
+    assert {row.before for row in shown.units} == {""}
+    assert "`recall@5` 0.898, " in markdown(shown, LINKS)
+
+
+def test_however_many_units_and_measures_a_record_names_a_comment_fits(situation):
+    told = situation("by-document")
+    mean = told.after.record.measures["recall@5"]
+    named = {"x" * 200 + f"|{at}": mean for at in range(5000)}
+    record = replace(told.after.record, unit_measures={"document": named, "<b>page": named})
+    made = markdown(view(told.told, record), LINKS)
+    assert len(made.encode()) <= COMMENT_BYTES
+    _whole(made)
+    assert "9,980 more measures are in [the full report]" in made
 
 
 def test_a_template_overrides_a_block_and_keeps_the_rest(situation):
