@@ -204,7 +204,9 @@ def _rich(view: ReportView, out: TextIO) -> None:
     from rich.text import Text
 
     console = Console(file=out)
-    console.print(Text(f"{view.title}.", style=STYLES[view.alert]), Text(escape.visible(view.sentence)))
+    console.print(
+        Text(escape.visible(f"{view.title}."), style=STYLES[view.alert]), Text(escape.visible(view.sentence))
+    )
     for line in _head(view):
         console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
     for table in _tables(view):

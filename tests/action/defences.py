@@ -1,22 +1,12 @@
-"""Take out each defence of `docs/security.md` in turn and see its test fail: `python -m tests.action.defences`.
-
-Works on a copy of the tree. A line says what was taken out and which tests noticed; one that nobody noticed ends
-with 1.
-"""
-# ruff: noqa: T201
+"""Take out each defence of `docs/security.md` in turn and see its test fail: `python -m tests.action.defences`."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from tests.taken_out import Defence, take_out
 
-ROOT = Path(__file__).resolve().parents[2]
 GITHUB, ACTION = "rageval_action/github/", "rageval_action/cli/action/"
 
-MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
+MUTATIONS: tuple[Defence, ...] = (
     (
         "fork told by id",
         GITHUB + "event.py",
@@ -420,37 +410,5 @@ MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
 )
 
 
-def main() -> None:
-    """Try each."""
-    chosen = [
-        mutation
-        for mutation in MUTATIONS
-        if not sys.argv[1:] or any(word in mutation[0] for word in sys.argv[1:])
-    ]
-    unnoticed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        ignore = shutil.ignore_patterns(".git", ".venv*", ".cache", "__pycache__", "node_modules")
-        shutil.copytree(ROOT, tree, ignore=ignore)
-        for name, file, old, new, tests in chosen:
-            path = tree / file
-            text = path.read_text("utf-8")
-            if text.count(old) < 1:
-                print(f"NOT FOUND  {name}: {file}")
-                unnoticed += 1
-                continue
-            path.write_text(text.replace(old, new), "utf-8")
-            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", tests]
-            done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
-            path.write_text(text, "utf-8")
-            failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            unnoticed += not failed
-            print(
-                f"{'noticed   ' if failed else 'UNNOTICED '} {name}: {failed[0][:150] if failed else ''}",
-                flush=True,
-            )
-    raise SystemExit(1 if unnoticed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    take_out(MUTATIONS)

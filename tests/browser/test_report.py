@@ -111,6 +111,7 @@ def test_a_query_opens_with_both_rankings_and_closes_by_key(opened):
     shown.keyboard.press("Enter")
     dialog = shown.get_by_role("dialog")
     assert dialog.get_by_role("heading", level=2).inner_text() == "q017"
+    assert dialog.locator("a[href]").first.get_attribute("rel") == "noreferrer"
     sides = dialog.locator(".sides ol")
     assert sides.count() == 2
     assert "doc-17 relevant" in sides.nth(0).locator("li.right").inner_text()

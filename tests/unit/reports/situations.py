@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -427,6 +428,22 @@ def crowd(count: int = 120, length: int = 40) -> Situation:
         return _run(rows, corpus, measures=("recall@5", "mrr"))
 
     return judged(old(made(1)), made(9))
+
+
+KEYS = frozenset({"alert", "tone", "verdict", "change", "kind"})
+"""Fields that are words of ours by which templates choose; everything else may come from outside."""
+
+
+def spoilt(value: Any, text: str, name: str = "") -> Any:
+    """The same with every string replaced, but for those by which templates choose."""
+    if isinstance(value, str):
+        return value if name in KEYS else text
+    if isinstance(value, tuple):
+        return tuple(spoilt(one, text, name) for one in value)
+    if isinstance(value, msgspec.Struct):
+        fields = value.__struct_fields__
+        return replace(value, **{field: spoilt(getattr(value, field), text, field) for field in fields})
+    return value
 
 
 SITUATIONS: dict[str, Callable[[], Situation]] = {
