@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Any
 
 import msgspec
@@ -172,13 +172,13 @@ def test_a_download_that_fails_once_is_tried_again(api: Api, github: FakeGitHub,
 
 
 def test_a_limit_ends_the_search_and_says_how_many_are_left(
-    make_api: Callable[..., Api], github: FakeGitHub, chain: list[str]
+    api: Api, github: FakeGitHub, chain: list[str]
 ) -> None:
     for number, sha in enumerate(chain, start=1):
         put(github, number, sha)
     listing = len(history.EVENTS) + 1
     github.remaining = listing + 2
-    found, saved = collect(make_api(seconds=1.5))
+    found, saved = collect(api)
     assert list(saved.values()) == [chain[5], chain[4]]
     assert (found.fetched, found.lost) == (2, 4)
     assert "rate limit" in found.notes[0]
