@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,38 @@ import click
 from rageval_action.cli.common import write_text
 from rageval_action.cli.output import errors_as_json, write_json
 
-MOST_BYTES = 64 << 20
-"""A `record.json` of more than this is no record."""
+KEPT = "history.json"
+"""What a history is called where the Action keeps one."""
 
 
 @click.command()
-@click.argument("places", nargs=-1, required=True, metavar="PLACE...")
+@click.argument("places", nargs=-1, metavar="[PLACE]...")
+@click.option(
+    "--repository",
+    default="",
+    metavar="OWNER/NAME",
+    help="Read what GitHub holds: artifacts of runs on a branch, by the token in GITHUB_TOKEN (actions: read).",
+)
+@click.option(
+    "--branch", default="", help="Branch whose runs count. Default: the repository's default branch."
+)
+@click.option(
+    "--workflow", default="rageval.yml", help="File of the workflow that records. Default: rageval.yml."
+)
+@click.option("--id", "evaluation", default="default", help="Name of the evaluation. Default: default.")
+@click.option("--artifact-name", default="", help="Name of the records' artifacts. Default: rageval-ID.")
+@click.option(
+    "--history-branch",
+    default="",
+    metavar="NAME",
+    help="Read the history that the Action keeps on this branch of the repository, instead of artifacts.",
+)
+@click.option(
+    "--cache",
+    default="",
+    metavar="DIR",
+    help="Keep fetched records here: the next run fetches only new ones, and expired ones stay.",
+)
 @click.option(
     "--release",
     multiple=True,
@@ -41,6 +69,7 @@ MOST_BYTES = 64 << 20
 )
 def history(
     places: tuple[str, ...],
+    *,
     release: tuple[str, ...],
     tolerance: float,
     json_target: str,
@@ -48,6 +77,7 @@ def history(
     html_target: str,
     badge: str,
     endpoint: str,
+    **github: str,
 ) -> None:
     """Show how scores moved over many records, and find falls too small for any single gate.
 
@@ -58,7 +88,8 @@ def history(
     from rageval_action.reports import history as reports
 
     with errors_as_json(json_target):
-        points, unread = gather(places)
+        with _fetched(**github) as folders:
+            points, unread = gather({place: Path(place) for place in places} | dict(folders))
         told = told_by(_blessed(points, release), tolerance=tolerance)
         for line in unread:
             click.echo(f"rageval: not read: {line}", err=True)
@@ -75,25 +106,33 @@ def history(
         sys.stdout.flush()
 
 
-def gather(places: tuple[str, ...]) -> tuple[list[Any], list[str]]:
-    """The points of every record below `places`, and what could not be read, each with its reason.
+def _fetched(**github: str) -> contextlib.AbstractContextManager[Mapping[str, Path]]:
+    """Folders with what GitHub holds; without any of its options nothing that speaks to it is imported."""
+    if not (github["repository"] or github["history_branch"] or github["cache"]):
+        return contextlib.nullcontext({})
+    from rageval_action.cli.history_fetch import Asked, fetched
+
+    return fetched(Asked(**github), os.environ)
+
+
+def gather(places: Mapping[str, Path]) -> tuple[list[Any], list[str]]:
+    """The points of every record below `places` (by what they are called), and what could not be read, with reasons.
 
     Raises:
+        ConfigError: `history.no-place`, `history.several`.
         RecordError: `history.no-records` when there is none at all.
     """
-    from rageval_action.core.history import point
-    from rageval_action.errors import RecordError
+    from rageval_action.errors import ConfigError, RecordError
 
+    if not places:
+        hint = "Give records or folders of them, or --repository OWNER/NAME."
+        raise ConfigError("history.no-place", "no place to read records from is given.", hint=hint)
     points: list[Any] = []
     unread: list[str] = []
-    for place in places:
-        for path in _records(Path(place)):
+    for place in places.values():
+        for path in _records(place):
             try:
-                points += (
-                    _kept(path)
-                    if path.suffix == ".json" and path.name != "record.json"
-                    else [point(_read(path))]
-                )
+                points += _points(path)
             except RecordError as error:
                 unread.append(str(error))
     if not points:
@@ -104,54 +143,53 @@ def gather(places: tuple[str, ...]) -> tuple[list[Any], list[str]]:
 
 
 def _records(place: Path) -> Iterator[Path]:
-    """`record.json` files, zips and history files at or below `place`."""
+    """`record.json` files, zips and history files at or below `place`.
+
+    Raises:
+        ConfigError: `history.several` for a data branch that keeps the histories of several evaluations.
+    """
+    from rageval_action.errors import ConfigError
+
     if place.is_file():
         yield place
         return
     if (place / "record.json").is_file():
         yield place / "record.json"
         return
+    kept = sorted(path.parent.name for path in place.glob(f"*/{KEPT}"))
+    if len(kept) > 1:
+        text = f"these are histories of several evaluations: {', '.join(kept)}."
+        raise ConfigError("history.several", text, hint="Give the folder of one.", where=str(place))
     for path in sorted(place.rglob("*")):
-        if path.is_file() and (path.name == "record.json" or path.suffix == ".zip"):
+        if path.is_file() and (path.name in ("record.json", KEPT) or path.suffix == ".zip"):
             yield path
 
 
 def _bytes(path: Path) -> bytes:
+    from rageval_action.core.record import RECORD_BYTES
     from rageval_action.errors import RecordError
 
     try:
         if path.suffix != ".zip":
             return path.read_bytes()
         with zipfile.ZipFile(path) as archive, archive.open("record.json") as member:
-            data = member.read(MOST_BYTES + 1)
+            data = member.read(RECORD_BYTES + 1)
     except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise RecordError("record.bad-zip", f"not readable: {error}.", where=str(path)) from error
-    if len(data) > MOST_BYTES:
+    if len(data) > RECORD_BYTES:
         raise RecordError("record.too-large", "record.json is too large.", where=str(path))
     return data
 
 
-def _read(path: Path) -> Any:
-    from rageval_action.core.record import Record
+def _points(path: Path) -> list[Any]:
+    """Those of a record, or of a history that was written before."""
+    from rageval_action.core import history
+    from rageval_action.core.record import decode_record
 
-    return _decoded(path, Record, "record")
-
-
-def _kept(path: Path) -> list[Any]:
-    from rageval_action.core.history import History
-
-    return list(_decoded(path, History, "history").points)
-
-
-def _decoded(path: Path, kind: Any, what: str) -> Any:
-    import msgspec
-
-    from rageval_action.errors import RecordError
-
-    try:
-        return msgspec.json.decode(_bytes(path), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError("record.bad-json", f"not a valid {what}: {error}.", where=str(path)) from error
+    data, place = _bytes(path), str(path)
+    if path.suffix == ".json" and path.name != "record.json":
+        return list(history.decode(data, place=place).points)
+    return [history.point(decode_record(data, place=place))]
 
 
 def _blessed(points: list[Any], releases: tuple[str, ...]) -> list[Any]:

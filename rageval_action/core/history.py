@@ -14,12 +14,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.core.record import Instant, Mean, Record
 from rageval_action.core.statistics import holm
+from rageval_action.errors import RecordError
 
 ALPHA = 0.02
 """Level of each of the two families of tests (the headline measure; all other series), so that a history without any
@@ -32,6 +34,9 @@ PERMUTATIONS = 999
 SEED = 20_077
 SHORTEST = 6
 """Records below which no order is surprising enough."""
+
+MOST_KEPT = 4 << 20
+"""Bytes of JSON that the points of a kept history may take: about 1,000 records with forty slices."""
 
 Floats = NDArray[np.float64]
 
@@ -139,6 +144,45 @@ def _only(measures: Mapping[str, Mean], name: str) -> dict[str, Mean]:
     return {name: measures[name]} if name in measures else {}
 
 
+def decode(data: bytes, *, place: str) -> History:
+    """Read a history that was written before; `place` names it in messages.
+
+    Raises:
+        RecordError: `history.bad-json`.
+    """
+    try:
+        return msgspec.json.decode(data, type=History)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError("history.bad-json", f"not a valid history: {error}.", where=place) from error
+
+
+def grown(points: Sequence[Point], new: Point, *, limit: int = MOST_KEPT) -> tuple[Point, ...]:
+    """`points` with `new` among them, oldest first, without the oldest that `limit` has no room for.
+
+    A commit has one place: measured again, its newer scores stand where the first ones stood, since running an old
+    commit once more is no news from the branch.
+
+    Args:
+        points: one a record, in any order.
+        new: the record to add.
+        limit: bytes of JSON; the newest point is kept whatever its size.
+    """
+    first = next((old for old in points if new.sha and old.sha == new.sha), new)
+    placed = msgspec.structs.replace(new, created_at=first.created_at, release=new.release or first.release)
+    others = [old for old in points if old.run_id != new.run_id and (not new.sha or old.sha != new.sha)]
+    kept: list[Point] = []
+    for one in sorted((*others, placed), key=_time, reverse=True):
+        limit -= len(msgspec.json.encode(one))
+        if kept and limit < 0:
+            break
+        kept.append(one)
+    return tuple(reversed(kept))
+
+
+def _time(one: Point) -> tuple[Instant, str]:
+    return one.created_at, one.run_id
+
+
 def history(points: Sequence[Point], *, tolerance: float = TOLERANCE) -> History:
     """Put records in order of time, name what changed between them, and look for creep.
 
@@ -147,7 +191,7 @@ def history(points: Sequence[Point], *, tolerance: float = TOLERANCE) -> History
         tolerance: a fall up to this is never an alarm, and a larger step is not creep but a drop.
     """
     known = {one.run_id: one for one in points}
-    ordered = tuple(sorted(known.values(), key=lambda one: (one.created_at, one.run_id)))
+    ordered = tuple(sorted(known.values(), key=_time))
     if not ordered:
         return History(headline="", points=())
     headline = f"recall@{ordered[-1].k}"

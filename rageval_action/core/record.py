@@ -29,6 +29,9 @@ SCHEMA: Final = "rageval.record/1"
 EXEMPT_FIELDS = ("run_id", "created_at", "latency_ms", "hardware", "versions", "git", "region")
 """Fields of `record.json` and `rankings.jsonl` that may differ between two runs over the same inputs."""
 
+RECORD_BYTES = 64 << 20
+"""A `record.json` of more than this is none."""
+
 QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
@@ -262,7 +265,7 @@ def decode(members: Mapping[str, bytes], *, where: str) -> RunRecord:
         if name not in members:
             hint = f"A record is {', '.join(MEMBERS)}, side by side."
             raise RecordError("record.missing-member", f"{name} is not there.", hint=hint, where=where)
-    record = _decode_summary(members[RECORD], where)
+    record = decode_record(members[RECORD], place=f"{where}/{RECORD}")
     queries = _decode_rows(members[RANKINGS], where)
     if len(queries) != record.golden.queries:
         text = f"{len(queries)} rows, but {RECORD} counts {record.golden.queries} queries."
@@ -277,8 +280,12 @@ class _Head(Struct):
     schema: str = ""
 
 
-def _decode_summary(data: bytes, where: str) -> Record:
-    place = f"{where}/{RECORD}"
+def decode_record(data: bytes, *, place: str) -> Record:
+    """Read a `record.json` alone; `place` names it in messages.
+
+    Raises:
+        RecordError: `record.bad-json`, `record.newer-schema`.
+    """
     schema = _json(data, _Head, "record", place).schema
     if schema != SCHEMA:
         raise RecordError(

@@ -27,6 +27,25 @@ class Commit(Struct, frozen=True, kw_only=True):
         return self.parents[0].sha if self.parents else ""
 
 
+class GitObject(Struct, frozen=True):
+    """A commit or tree as the git data API names it."""
+
+    sha: str
+
+
+class GitCommit(Struct, frozen=True):
+    """A commit of the git data API, which names its tree."""
+
+    sha: str
+    tree: GitObject
+
+
+class Ref(Struct, frozen=True):
+    """A branch and what it points at."""
+
+    object: GitObject
+
+
 class Compared(Struct, frozen=True):
     """`GET /compare/{base}...{head}`: only the merge base is of use."""
 

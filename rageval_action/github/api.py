@@ -17,7 +17,7 @@ from msgspec import Struct
 from urllib3.exceptions import MaxRetryError, NewConnectionError
 
 from rageval_action import __version__
-from rageval_action.github.context import Runner, Token
+from rageval_action.github.context import Token
 from rageval_action.github.failures import ApiError, final, is_limit, limit_wait, message_of
 
 T = TypeVar("T")
@@ -68,23 +68,29 @@ class Api:
     """Calls to one repository's API.
 
     Args:
-        runner: where the API is.
+        api_url: where the API is, without a trailing slash.
+        repository: `owner/name`.
         token: sent to that origin and to no other.
         budget: shared by all calls made through this object.
         clock: time.
     """
 
-    def __init__(self, runner: Runner, token: Token, budget: Budget, clock: Clock) -> None:
-        self._base = runner.api_url
-        self._repository = runner.repository
+    def __init__(self, api_url: str, repository: str, token: Token, budget: Budget, clock: Clock) -> None:
+        self._base = api_url
+        self._repository = repository
         self._token = token
         self.budget = budget
         self._clock = clock
         self._session = _session()
 
-    def repo(self, path: str) -> str:
-        """Path of something in the repository."""
-        return f"/repos/{self._repository}/{path}"
+    @property
+    def signed(self) -> bool:
+        """Whether calls carry a token."""
+        return bool(self._token)
+
+    def repo(self, path: str = "") -> str:
+        """Path of something in the repository, or of the repository itself."""
+        return f"/repos/{self._repository}/{path}".rstrip("/")
 
     def get(self, path: str, kind: type[T], params: Parameters | None = None) -> T:
         """GET `path`, decoded as `kind`.

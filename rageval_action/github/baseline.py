@@ -1,9 +1,7 @@
 """The baseline's ladder as far as GitHub can answer: exact commit, nearest ancestor, file on the base branch.
 
 An artifact is believed only when a `push` run of *this* repository, of the expected workflow, on the base
-branch made
-it: by ids, never by names alone, since a fork may call its branch `main` and shares the artifact namespace.
-What is not found and what could not be looked up are two different answers.
+branch made it (`github.origin`). What is not found and what could not be looked up are two different answers.
 """
 
 from __future__ import annotations
@@ -16,10 +14,11 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from rageval_action.errors import RagevalError, RecordError
-from rageval_action.github.answers import Artifact, ArtifactsPage, RunsPage, WorkflowRun
+from rageval_action.github.answers import Artifact, ArtifactsPage, WorkflowRun
 from rageval_action.github.api import Api
 from rageval_action.github.archive import Limits, read_members
 from rageval_action.github.failures import ApiError
+from rageval_action.github.origin import Origin, made_by, runs_of
 from rageval_action.github.repository import FileAbsent, file_at, first_parents
 
 MAX_DISTANCE = 200
@@ -103,6 +102,9 @@ class _Search:
         self.wanted = wanted
         self.check = check
         self.limits = limits
+        self.origin = Origin(
+            repository_id=wanted.repository_id, branch=wanted.branch, workflow_path=wanted.workflow_path
+        )
         self.notes: list[str] = []
         self.damaged: list[str] = []
         self.expired = 0
@@ -121,29 +123,11 @@ class _Search:
 
     def _runs(self) -> dict[str, list[WorkflowRun]]:
         """Push runs on the base branch by commit, newest first."""
-        name = self.wanted.workflow_path.rsplit("/", 1)[-1]
         by_sha: dict[str, list[WorkflowRun]] = {}
-        query: dict[str, str | int] = {"event": "push", "branch": self.wanted.branch}
-        pages = self.api.pages(self.api.repo(f"actions/workflows/{name}/runs"), RunsPage, query)
-        for number, page in enumerate(pages, start=1):
-            for run in page.workflow_runs:
-                if self._is_ours(run):
-                    by_sha.setdefault(run.head_sha, []).append(run)
-            if number * 100 >= 1000:  # a filtered list ends there
-                break
+        for run in runs_of(self.api, self.origin, "push"):
+            if run.id != self.wanted.skip_run:
+                by_sha.setdefault(run.head_sha, []).append(run)
         return by_sha
-
-    def _is_ours(self, run: WorkflowRun) -> bool:
-        wanted = self.wanted
-        return (
-            run.event == "push"
-            and run.head_branch == wanted.branch
-            and run.repository.id == wanted.repository_id
-            and run.head_repository is not None
-            and run.head_repository.id == wanted.repository_id
-            and run.path.partition("@")[0] == wanted.workflow_path
-            and run.id != wanted.skip_run
-        )
 
     def _from_run(self, run: WorkflowRun, distance: int) -> Found | None:
         for artifact in self._artifacts(run):
@@ -187,19 +171,9 @@ class _Search:
             artifact
             for page in self.api.pages(path, ArtifactsPage, {"name": self.wanted.artifact})
             for artifact in page.artifacts
-            if artifact.name == self.wanted.artifact and self._made_by(artifact, run)
+            if artifact.name == self.wanted.artifact and made_by(artifact, run, self.origin)
         ]
         return sorted(found, key=lambda artifact: artifact.id, reverse=True)
-
-    def _made_by(self, artifact: Artifact, run: WorkflowRun) -> bool:
-        origin = artifact.workflow_run
-        return origin is not None and (
-            origin.id == run.id
-            and origin.repository_id == self.wanted.repository_id
-            and origin.head_repository_id == self.wanted.repository_id
-            and origin.head_sha == run.head_sha
-            and origin.head_branch == self.wanted.branch
-        )
 
     def _pass_over(self, short: str, error: RagevalError) -> None:
         self.damaged.append(short)

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 
+_BRANCH = re.compile(r"[A-Za-z0-9_-]+([./][A-Za-z0-9_-]+)*(?<!\.lock)")
 ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -134,6 +135,21 @@ def evaluation_id(value: str) -> str:
             "the input `id` may hold letters, digits, dots, dashes and underscores, 64 at most.",
             hint="In a matrix job, use a short name of your own for each combination.",
             where="input id",
+        )
+    return value
+
+
+def branch_name(value: str) -> str:
+    """`value` as the name of a branch that addresses may hold as it is: stricter than git.
+
+    Raises:
+        ConfigError: `action.bad-branch`.
+    """
+    if not _BRANCH.fullmatch(value) or len(value) > 200:
+        raise ConfigError(
+            "action.bad-branch",
+            "a branch for the history is named by letters, digits, dashes, underscores, single dots and slashes.",
+            hint="For example rageval-history.",
         )
     return value
 

@@ -74,6 +74,7 @@ class Plan(Struct, frozen=True, kw_only=True):
         base_ref: branch whose baseline and policy count, without `refs/heads/`; empty when there is none.
         base_sha: the exact baseline commit where the event itself knows it; empty: ask for the first parent.
         source: for `publish`, the run that measured.
+        history: whether the record belongs to the default branch's history.
     """
 
     mode: Mode
@@ -87,6 +88,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     writing: Writing = "never"
     comment: bool = False
     source: WorkflowRunPayload | None = None
+    history: bool = False
 
 
 def read_payload(path: Path) -> Payload:
@@ -216,14 +218,16 @@ def _push(runner: Runner, payload: Payload) -> Plan:
         return Plan(mode="skip", code="push.queue", reason=reason)
     if not ref.startswith("refs/heads/"):
         raise _lacks("push", "ref")
+    branch = ref.removeprefix("refs/heads/")
     return Plan(
         mode="record",
         code="push",
         reason="a branch moved: this record is a baseline for pull requests into it.",
         tested_sha=runner.sha,
         report_sha=runner.sha,
-        base_ref=ref.removeprefix("refs/heads/"),
+        base_ref=branch,
         writing="expected",
+        history=branch == payload.repository.default_branch,
     )
 
 

@@ -55,14 +55,14 @@ def check(view: ReportView, links: Links | None = None, *, most: int = 500) -> C
 
 
 def _remark(row: QueryLine, view: ReportView) -> Remark:
-    by = f" {row.link} {', '.join(row.by[:3])}" if row.by else ""
     told = {
         "lost": f"lost its last relevant result in the top {view.k}",
         "worse": f"finds less in the top {view.k}",
     }[row.change]
-    item = f"\n{row.item}: rank {row.move}" if row.item and row.move else ""
-    cause = f"\n{row.cause}{by}: {row.explanation}" if row.cause else ""
-    message = "\n".join(escape.visible(line) for line in f"{row.query}{item}{cause}".split("\n"))
+    by = f" {row.link} {', '.join(row.by[:3])}" if row.by else ""
+    item = f"{row.item}: rank {row.move}" if row.item and row.move else ""
+    cause = f"{row.cause}{by}: {row.explanation}" if row.cause else ""
+    message = "\n".join(escape.visible(line) for line in (row.query, item, cause) if line)
     return Remark(
         path=view.golden_path,
         line=row.line,

@@ -77,6 +77,7 @@ def cut(view: ReportView, rung: Cut) -> tuple[ReportView, Left]:
         slices=view.slices[: rung.slices],
         small_slices=view.small_slices[: rung.small],
         measures=view.measures[: rung.measures],
+        units=view.units[: rung.measures],
         caveats=view.caveats[:caveats],
         changed=view.changed[: rung.changes - min(caveats, len(view.caveats))],
         gates=view.gates[: rung.gates],
@@ -86,7 +87,7 @@ def cut(view: ReportView, rung: Cut) -> tuple[ReportView, Left]:
     left = Left(
         missed=len(view.missed) - len(shown.missed),
         slices=len(view.slices) + len(view.small_slices) - len(shown.slices) - len(shown.small_slices),
-        measures=len(view.measures) - len(shown.measures),
+        measures=len(view.measures) + len(view.units) - len(shown.measures) - len(shown.units),
         changes=rows - len(shown.changed) - len(shown.caveats),
         gates=len(view.gates) - len(shown.gates),
         warnings=len(view.warnings) - len(shown.warnings),

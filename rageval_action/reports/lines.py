@@ -13,7 +13,7 @@ from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.record import Record
 from rageval_action.core.rows import MARGIN, MeasureRow
 from rageval_action.reports import numbers
-from rageval_action.reports.parts import MeasureLine, QueryLine, SmallSlice
+from rageval_action.reports.parts import MeasureLine, QueryLine, SmallSlice, UnitLine
 
 SIGNIFICANT = 0.05
 SNIPPET = 110
@@ -80,6 +80,26 @@ def alone(record: Record) -> tuple[MeasureLine, ...]:
             after_value=_rounded(mean.mean, numbers.DIGITS),
         )
         for name, mean in ordered
+    )
+
+
+def units(record: Record, before: Record | None) -> tuple[UnitLine, ...]:
+    """Scores by another unit than the labels', the headline first; beside the baseline's where the labels are the same.
+
+    A chunk that is missed while another one of its document is found counts as found here.
+    """
+    same = before is not None and before.golden.sha256 == record.golden.sha256
+    old = before.unit_measures if before and same else {}
+    headline = f"recall@{record.k}"
+    return tuple(
+        UnitLine(
+            unit=unit,
+            measure=name,
+            before=numbers.score(old[unit][name].mean) if name in old.get(unit, {}) else "",
+            after=numbers.score(found[name].mean),
+        )
+        for unit, found in sorted(record.unit_measures.items())
+        for name in sorted(found, key=lambda name: _place(name, headline))
     )
 
 

@@ -30,8 +30,8 @@ _NAME = re.compile(
 )
 """Measures and slices inside a sentence: letters, digits and hyphens only, so that they cannot leave a code span."""
 
-_OURS = re.compile(r"[\w ,.;:()\[\]+=?−%→–▼▲-]*")
-"""What our own numbers and phrases are made of; none of it is markup where they stand."""
+_OURS = re.compile(r"(?:(?!www\.)[^\W_]|[ ,.;:()\[\]+=?−%→–▼▲-]){0,300}")
+"""What our own numbers and phrases are made of; none of it is markup or a link where they stand."""
 
 OWN = "own.md.j2"
 
@@ -70,7 +70,7 @@ def codes(names: Sequence[str], most: int) -> Markdown:
 def measure(name: object) -> Markdown:
     """A measure's name as code; anything else is escaped."""
     text = str(name)
-    return Markdown(f"`{text}`") if re.fullmatch(r"[a-z_-]+(@[0-9]{1,7})?", text) else code(text)
+    return Markdown(f"`{text}`") if re.fullmatch(r"[a-z_-]{1,40}(@[0-9]{1,7})?", text) else code(text)
 
 
 def prose(text: object, limit: int = LIMIT) -> Markdown:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from rageval_action.core import escape
 from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
 from rageval_action.reports import numbers
 
@@ -97,49 +97,54 @@ def show(matrix: Matrix, out: TextIO) -> None:
 
         table = Table(box=box.SIMPLE_HEAD)
         for name in head(matrix):
-            table.add_column(Text(name), overflow="fold")
+            table.add_column(Text(escape.visible(name)), overflow="fold")
         for row in body(matrix):
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(escape.visible(cell)) for cell in row))
         console = Console(file=out)
         console.print(table)
         for line in notes(matrix):
-            console.print(Text(line))
+            console.print(Text(escape.visible(line)))
         return
-    rows = [head(matrix), *body(matrix)]
+    rows = [[escape.log_line(cell) for cell in row] for row in (head(matrix), *body(matrix))]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     for row in rows:
         out.write(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
         )
     for line in notes(matrix):
-        out.write(line + "\n")
+        out.write(escape.log_line(line) + "\n")
 
 
 def markdown(matrix: Matrix) -> str:
     """The matrix as a Markdown table with notes; text that is not ours cannot become markup or call anybody."""
-    from rageval_action.core import escape
+    from rageval_action.reports.markup import ours
 
     names = [escape.markdown(name) for name in head(matrix)]
-    rows = [names, ["---"] * len(names), *([escape.markdown(row[0]), *row[1:]] for row in body(matrix))]
+    rows = [
+        names,
+        ["---"] * len(names),
+        *([escape.markdown(row[0]), *map(ours, row[1:])] for row in body(matrix)),
+    ]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return table + "\n\n" + "\n".join(f"- {line}" for line in notes(matrix, escape.markdown)) + "\n"
 
 
 def page(matrix: Matrix) -> str:
     """One HTML page that needs nothing from anywhere."""
-    cells = "".join(f"<th scope=col>{html.escape(name)}</th>" for name in head(matrix))
+    cells = "".join(f"<th scope=col>{escape.html(name)}</th>" for name in head(matrix))
     rows = "".join(_html_row(row) for row in body(matrix))
-    told = "".join(f"<li>{html.escape(line)}</li>" for line in notes(matrix))
-    title = html.escape(f"Retrieval matrix over {matrix.golden}")
+    told = "".join(f"<li>{escape.html(line)}</li>" for line in notes(matrix))
+    title = escape.html(f"Retrieval matrix over {matrix.golden}")
     return (
         f'<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
+        f"<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{_STYLE}</style><main><h1>{title}</h1><div class=wide><table>"
         f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></main></html>\n"
     )
 
 
 def _html_row(row: Sequence[str]) -> str:
-    first, *rest = (html.escape(cell) for cell in row)
+    first, *rest = (escape.html(cell) for cell in row)
     marked = "".join(
         f"<td class=none>{cell}</td>" if cell == NOT_RUN else f"<td>{cell}</td>" for cell in rest
     )

@@ -34,6 +34,15 @@ class MeasureLine(Struct, frozen=True, kw_only=True):
     high: float = 0.0
 
 
+class UnitLine(Struct, frozen=True, kw_only=True):
+    """One measure by another unit than the labels' (documents beside chunks); `before` is empty where none compares."""
+
+    unit: str
+    measure: str
+    before: str
+    after: str
+
+
 class QueryLine(Struct, frozen=True, kw_only=True):
     """One changed query.
 

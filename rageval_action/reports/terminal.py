@@ -124,6 +124,9 @@ def _tail(view: ReportView) -> Iterator[str]:
             f"{stage.before_p95} → " if stage.before_p95 else "",
         )
         yield f"Latency, {stage.stage}: p50 {before[0]}{stage.p50}, p95 {before[1]}{stage.p95} ({stage.n} timed)."
+    if view.units:
+        told = (f"{row.measure} {f'{row.before} → ' if row.before else ''}{row.after}" for row in view.units)
+        yield f"By {view.units[0].unit} instead (no gate looks at it): {', '.join(told)}"
     yield view.acl
     if view.no_answer:
         yield view.no_answer
@@ -201,7 +204,9 @@ def _rich(view: ReportView, out: TextIO) -> None:
     from rich.text import Text
 
     console = Console(file=out)
-    console.print(Text(f"{view.title}.", style=STYLES[view.alert]), Text(escape.visible(view.sentence)))
+    console.print(
+        Text(escape.visible(f"{view.title}."), style=STYLES[view.alert]), Text(escape.visible(view.sentence))
+    )
     for line in _head(view):
         console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
     for table in _tables(view):

@@ -21,6 +21,7 @@ from rageval_action.reports.parts import (
     MeasureLine,
     QueryLine,
     SmallSlice,
+    UnitLine,
 )
 
 MOST_QUERIES = 10
@@ -42,6 +43,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
         changed: what the pull request changed in the set-up. unchanged: what it did not.
         caveats: what a reader must know before looking at a number.
         measures: over all queries. compared: False when there is no baseline and only scores are shown.
+        units: the same run by another unit than the labels', where both can be had; no gate looks at it.
         blast: queries that lost or gained their last relevant result.
         causes: the groups of lost queries in one sentence. clusters: the groups themselves.
         lost, gained: rows shown here; lost_total, gained_total: how many there are.
@@ -67,6 +69,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
     caveats: tuple[str, ...]
     compared: bool
     measures: tuple[MeasureLine, ...]
+    units: tuple[UnitLine, ...]
     blast: str
     causes: str
     clusters: tuple[ClusterLine, ...]
@@ -135,6 +138,7 @@ def view(
         measures=lines.measures(whole, document.k, void=sentences.void(document))
         if document.measures
         else lines.alone(record),
+        units=() if sentences.void(document) else lines.units(record, before),
         blast=sentences.blast(document),
         causes=sentences.causes(groups),
         clusters=facts.groups(groups),

@@ -1,22 +1,12 @@
-"""Take out each defence of `docs/security.md` in turn and see its test fail: `python -m tests.action.defences`.
-
-Works on a copy of the tree. A line says what was taken out and which tests noticed; one that nobody noticed ends
-with 1.
-"""
-# ruff: noqa: T201
+"""Take out each defence of `docs/security.md` in turn and see its test fail: `python -m tests.action.defences`."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
+from tests.taken_out import Defence, take_out
 
-ROOT = Path(__file__).resolve().parents[2]
 GITHUB, ACTION = "rageval_action/github/", "rageval_action/cli/action/"
 
-MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
+MUTATIONS: tuple[Defence, ...] = (
     (
         "fork told by id",
         GITHUB + "event.py",
@@ -40,43 +30,43 @@ MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
     ),
     (
         "run's head repository",
-        GITHUB + "baseline.py",
-        "and run.head_repository.id == wanted.repository_id",
+        GITHUB + "origin.py",
+        "and run.head_repository.id == origin.repository_id",
         "",
         "tests/unit/github/test_baseline.py",
     ),
     (
         "run's event",
-        GITHUB + "baseline.py",
-        'run.event == "push"',
-        "True",
+        GITHUB + "origin.py",
+        "run.event == event and _is_of(run, origin)",
+        "_is_of(run, origin)",
         "tests/unit/github/test_baseline.py",
     ),
     (
         "run's workflow",
-        GITHUB + "baseline.py",
-        'and run.path.partition("@")[0] == wanted.workflow_path',
+        GITHUB + "origin.py",
+        'and run.path.partition("@")[0] == origin.workflow_path',
         "",
         "tests/unit/github/test_baseline.py",
     ),
     (
         "run's branch",
-        GITHUB + "baseline.py",
-        "and run.head_branch == wanted.branch",
-        "",
+        GITHUB + "origin.py",
+        "run.head_branch == origin.branch",
+        "True",
         "tests/unit/github/test_baseline.py",
     ),
     (
         "artifact's repository",
-        GITHUB + "baseline.py",
-        "and origin.head_repository_id == self.wanted.repository_id",
+        GITHUB + "origin.py",
+        "and made.head_repository_id == origin.repository_id",
         "",
         "tests/unit/github/test_baseline.py",
     ),
     (
         "artifact's commit",
-        GITHUB + "baseline.py",
-        "and origin.head_sha == run.head_sha",
+        GITHUB + "origin.py",
+        "and made.head_sha == run.head_sha",
         "",
         "tests/unit/github/test_baseline.py",
     ),
@@ -334,6 +324,69 @@ MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
         "tests/action/test_process.py",
     ),
     (
+        "history: the default branch alone",
+        GITHUB + "event.py",
+        "history=branch == payload.repository.default_branch,",
+        "history=True,",
+        "tests/action/test_history.py",
+    ),
+    (
+        "history: the event decides",
+        ACTION + "publish.py",
+        "if session.inputs.history_branch and plan.history:",
+        "if session.inputs.history_branch:",
+        "tests/action/test_history.py",
+    ),
+    (
+        "history: a branch of ours",
+        GITHUB + "branch.py",
+        "if tip and not _file(api, tip, README).startswith(MARKER.encode()):",
+        "if False:",
+        "tests/unit/github/test_branch.py",
+    ),
+    (
+        "history: never forced",
+        GITHUB + "branch.py",
+        '"force": False',
+        '"force": True',
+        "tests/unit/github/test_branch.py",
+    ),
+    (
+        "history: names of branches",
+        GITHUB + "context.py",
+        "if not _BRANCH.fullmatch(value) or len(value) > 200:",
+        "if False:",
+        "tests/image/test_files.py",
+    ),
+    (
+        "history: a run could not measure",
+        ACTION + "keeping.py",
+        'if result.told.verdict == "cannot_measure":',
+        "if False:",
+        "tests/action/test_history.py",
+    ),
+    (
+        "history: a pull request's runs",
+        GITHUB + "history.py",
+        '"repository_dispatch")',
+        '"repository_dispatch", "pull_request")',
+        "tests/unit/github/test_history.py",
+    ),
+    (
+        "history: the artifact's run",
+        GITHUB + "history.py",
+        "run is not None and made_by(item, run, origin):",
+        "run is not None:",
+        "tests/unit/github/test_history.py",
+    ),
+    (
+        "history: the record's commit",
+        GITHUB + "history.py",
+        'decode_record(data, place=f"artifact {item.id}").git.sha != run.head_sha',
+        "False",
+        "tests/unit/github/test_history.py",
+    ),
+    (
         "mentions broken",
         "rageval_action/core/escape.py",
         'shown = _MENTION.sub("@" + ZERO_WIDTH_SPACE, shown)',
@@ -357,37 +410,5 @@ MUTATIONS: tuple[tuple[str, str, str, str, str], ...] = (
 )
 
 
-def main() -> None:
-    """Try each."""
-    chosen = [
-        mutation
-        for mutation in MUTATIONS
-        if not sys.argv[1:] or any(word in mutation[0] for word in sys.argv[1:])
-    ]
-    unnoticed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder) / "tree"
-        ignore = shutil.ignore_patterns(".git", ".venv*", ".cache", "__pycache__", "node_modules")
-        shutil.copytree(ROOT, tree, ignore=ignore)
-        for name, file, old, new, tests in chosen:
-            path = tree / file
-            text = path.read_text("utf-8")
-            if text.count(old) < 1:
-                print(f"NOT FOUND  {name}: {file}")
-                unnoticed += 1
-                continue
-            path.write_text(text.replace(old, new), "utf-8")
-            command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", tests]
-            done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
-            path.write_text(text, "utf-8")
-            failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            unnoticed += not failed
-            print(
-                f"{'noticed   ' if failed else 'UNNOTICED '} {name}: {failed[0][:150] if failed else ''}",
-                flush=True,
-            )
-    raise SystemExit(1 if unnoticed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    take_out(MUTATIONS)

@@ -94,7 +94,8 @@ def run_inside(
     log = Log(stream)
 
     def api() -> Api:
-        made = Api(runner, Token(token), Budget(float(inputs.network_budget), clock), clock)
+        budget = Budget(float(inputs.network_budget), clock)
+        made = Api(runner.api_url, runner.repository, Token(token), budget, clock)
         made._timeout = lambda: (0.3, 0.3)  # type: ignore[method-assign]
         return made
 

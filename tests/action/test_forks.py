@@ -8,7 +8,7 @@ import pytest
 
 from tests.action.inside import members_of, run_inside
 from tests.action.world import HEAD, MERGE, Ended, Workspace
-from tests.fakes.github import FORK_ID, REPOSITORY_ID, WORKFLOW, zipped
+from tests.fakes.github import BOT, FORK_ID, REPOSITORY_ID, WORKFLOW, WRITE, TokenKind, zipped
 from tests.fakes.github_server import FakeGitHub
 
 FORK = {"id": FORK_ID, "full_name": "mallory/docs", "owner": {"login": "mallory", "id": 9, "type": "User"}}
@@ -183,3 +183,12 @@ def test_faults_never_make_a_fork_look_better(
             or "nothing is published" in ended.log
         )
         assert len(github.state.comments) <= 1
+
+
+def test_publishing_for_a_fork_never_touches_the_history(
+    workspace: Workspace, forked: str, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    github.state.tokens["ghs_keeper"] = TokenKind(BOT, app=True, rights=WRITE | {"contents": "write"})
+    ended = publish(workspace, monkeypatch, token="ghs_keeper", **{"history-branch": "rageval-history"})
+    assert ended.outputs["comment-url"]
+    assert not [line for line in github.log if "/git/" in line]

@@ -52,6 +52,16 @@ def test_axe_finds_nothing_serious_in_the_dialog_either(opened):
     ] == []
 
 
+def test_scores_by_document_stand_in_a_table_of_their_own(opened):
+    seen = opened(document("by-document"))
+    told = seen.page.locator("#measures details", has_text="The same run by document")
+    told.locator("summary").click()
+    assert told.locator("thead").inner_text().split() == ["measure", "base", "this", "PR"]
+    assert told.locator("tbody tr").first.inner_text().split() == ["recall@5", "0.900", "0.898"]
+    assert seen.page.locator("#measures tbody tr").first.inner_text().split()[2:4] == ["0.833", "0.750"]
+    assert not opened(document("fail-drop")).page.locator("text=The same run by").count()
+
+
 def _status(page) -> str:
     return page.locator("[role=status]").inner_text()
 
@@ -101,6 +111,7 @@ def test_a_query_opens_with_both_rankings_and_closes_by_key(opened):
     shown.keyboard.press("Enter")
     dialog = shown.get_by_role("dialog")
     assert dialog.get_by_role("heading", level=2).inner_text() == "q017"
+    assert dialog.locator("a[href]").first.get_attribute("rel") == "noreferrer"
     sides = dialog.locator(".sides ol")
     assert sides.count() == 2
     assert "doc-17 relevant" in sides.nth(0).locator("li.right").inner_text()

@@ -75,6 +75,9 @@ class State:
     commits: dict[str, dict[str, Any]] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=dict)
     files: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    trees: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    tree_of: dict[str, str] = field(default_factory=dict)
+    protected: set[str] = field(default_factory=set)
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     artifacts: dict[int, Artifact] = field(default_factory=dict)
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -101,6 +104,26 @@ class State:
             committer=user("web-flow"),
         )
         return sha
+
+    def put_commit(self, sha: str, tree: str, *parents: str, message: str = "") -> str:
+        """A commit with files, as the git data API makes one."""
+        self.commit(sha, *parents)
+        self.commits[sha]["commit"] |= {"message": message}
+        self.tree_of[sha] = tree
+        self.files |= {(sha, path): data for path, data in self.trees[tree].items()}
+        return sha
+
+    def branch_files(self, branch: str) -> dict[str, bytes]:
+        """What the git data API has put on `branch`."""
+        return self.trees[self.tree_of[self.branches[branch]]]
+
+    def branch_messages(self, branch: str) -> list[str]:
+        """Messages of the commits of `branch` by first parents, oldest first."""
+        found, sha = [], self.branches[branch]
+        while sha:
+            found.append(self.commits[sha]["commit"]["message"])
+            sha = next((parent["sha"] for parent in self.commits[sha]["parents"]), "")
+        return found[::-1]
 
     def chain(self, count: int, branch: str = "main", start: str = "") -> list[str]:
         """`count` commits on `branch`, oldest first."""

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
+from tests.fakes import github_git
 from tests.fakes.github import (
+    REPOSITORY,
+    REPOSITORY_ID,
     Artifact,
     Call,
     Page,
@@ -146,6 +149,21 @@ def _artifact(artifact: Artifact, base: str) -> dict[str, Any]:
     if artifact.digest is not None:
         made["digest"] = artifact.digest
     return made
+
+
+def get_repository(state: State, call: Call, found: re.Match[str]) -> Answer:
+    need(call, "metadata")
+    owner = user("acme")
+    return 200, make(
+        "full-repository", id=REPOSITORY_ID, full_name=REPOSITORY, default_branch="main", owner=owner
+    )
+
+
+def list_all_artifacts(state: State, call: Call, found: re.Match[str]) -> Answer:
+    need(call, "actions")
+    newest = sorted(state.artifacts.values(), key=lambda item: -item.id)
+    kept = [_artifact(item, call.base) for item in newest if item.name == call.query.get("name", item.name)]
+    return 200, Page(kept, "artifacts")
 
 
 def list_artifacts(state: State, call: Call, found: re.Match[str]) -> Answer:
@@ -324,6 +342,8 @@ def permission(state: State, call: Call, found: re.Match[str]) -> Answer:
 
 HANDLERS: list[tuple[str, re.Pattern[str], Handler]] = [
     ("GET", re.compile("/user"), whoami),
+    ("GET", route(""), get_repository),
+    ("GET", route("/actions/artifacts"), list_all_artifacts),
     ("GET", route("/commits"), list_commits),
     ("GET", route("/commits/([^?]+)"), get_commit),
     ("GET", route("/compare/([^/]+)"), compare),
@@ -343,4 +363,5 @@ HANDLERS: list[tuple[str, re.Pattern[str], Handler]] = [
     ("PATCH", route(r"/check-runs/(\d+)"), patch_check),
     ("POST", route("/statuses/([0-9a-f]{40})"), post_status),
     ("GET", route("/collaborators/([^/]+)/permission"), permission),
+    *github_git.HANDLERS,
 ]

@@ -19,6 +19,8 @@ TARGET = Path(__file__).with_name("github_openapi.json")
 REPO = "/repos/{owner}/{repo}"
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "/user": ("get",),
+    REPO: ("get",),
+    f"{REPO}/actions/artifacts": ("get",),
     f"{REPO}/actions/artifacts/{{artifact_id}}/{{archive_format}}": ("get",),
     f"{REPO}/actions/runs/{{run_id}}": ("get",),
     f"{REPO}/actions/runs/{{run_id}}/artifacts": ("get",),
@@ -30,6 +32,12 @@ OPERATIONS: dict[str, tuple[str, ...]] = {
     f"{REPO}/commits/{{ref}}": ("get",),
     f"{REPO}/compare/{{basehead}}": ("get",),
     f"{REPO}/contents/{{path}}": ("get",),
+    f"{REPO}/git/commits": ("post",),
+    f"{REPO}/git/commits/{{commit_sha}}": ("get",),
+    f"{REPO}/git/ref/{{ref}}": ("get",),
+    f"{REPO}/git/refs": ("post",),
+    f"{REPO}/git/refs/{{ref}}": ("patch",),
+    f"{REPO}/git/trees": ("post",),
     f"{REPO}/issues/comments/{{comment_id}}": ("patch", "delete"),
     f"{REPO}/issues/{{issue_number}}/comments": ("get", "post"),
     f"{REPO}/pulls": ("get",),

@@ -65,7 +65,7 @@ def problems(
 
 def _one_segment(path: str) -> str:
     """A file path or branch is one parameter to the description, though slashes are sent as they are."""
-    for marker in ("/contents/", "/commits/"):
+    for marker in ("/contents/", "/git/ref/", "/git/refs/", "/commits/"):
         head, found, tail = path.partition(marker)
         if found:
             return head + marker + quote(tail, safe="%")

@@ -77,6 +77,27 @@ def test_inputs_are_read_under_both_spellings_and_checked() -> None:
             read_inputs({name: value})
 
 
+def test_a_branch_for_the_history_goes_into_addresses_as_it_is() -> None:
+    for name in ("rageval-history", "data/rageval", "v1.2"):
+        assert read_inputs({"INPUT_HISTORY-BRANCH": name}).history_branch == name
+    for name in (
+        "../main",
+        "a..b",
+        "/a",
+        "a/",
+        "a//b",
+        "a b",
+        "a?ref=x",
+        "a.lock",
+        "a%2fb",
+        "a\nb",
+        "x" * 201,
+    ):
+        with pytest.raises(ConfigError) as caught:
+            read_inputs({"INPUT_HISTORY-BRANCH": name})
+        assert caught.value.code == "action.bad-branch"
+
+
 @pytest.mark.parametrize("path", [*ALL, *ACTIONS], ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_schemas(path: Path) -> None:
     kind = "vendor.github-actions" if path in ACTIONS else "vendor.github-workflows"

@@ -60,7 +60,8 @@ def _run(secrets: dict[str, str], log: Log) -> int:
     runner, inputs, clock = read_runner(os.environ), read_inputs(os.environ), Clock()
 
     def api() -> Api:
-        return Api(runner, Token(token), Budget(float(inputs.network_budget), clock), clock)
+        budget = Budget(float(inputs.network_budget), clock)
+        return Api(runner.api_url, runner.repository, Token(token), budget, clock)
 
     session = Session(
         runner=runner,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
 from rageval_action.config import Option
 from rageval_action.core.policy import FailOn
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import evaluation_id
+from rageval_action.github.context import branch_name, evaluation_id
 
-Surface: TypeAlias = Literal["comment", "check", "artifact"]
+Surface: TypeAlias = Literal["comment", "check", "artifact", "history"]
+SURFACES = get_args(Surface)
 
 ACTION_OPTIONS: tuple[Option, ...] = (
     Option(
@@ -63,9 +64,14 @@ ACTION_OPTIONS: tuple[Option, ...] = (
         help="Upload the record from inside the container; the documented way is a step with upload-artifact.",
     ),
     Option(
+        name="history-branch",
+        kind="text",
+        help="Branch on which the default branch's history and a badge are kept (needs contents: write).",
+    ),
+    Option(
         name="required",
         kind="list",
-        help="Publishing steps (comment, check, artifact) whose failure ends with exit code 4.",
+        help="Publishing steps (comment, check, artifact, history) whose failure ends with exit code 4.",
     ),
     Option(
         name="fail-on",
@@ -98,6 +104,7 @@ class ActionInputs(Struct, frozen=True, kw_only=True):
     comment_author: str
     check: bool
     upload_artifact: bool
+    history_branch: str
     required: frozenset[str]
     fail_on: FailOn | None
     network_budget: int
@@ -107,7 +114,7 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
     """The inputs from `INPUT_*`, hyphens or underscores; an empty string is not given.
 
     Raises:
-        ConfigError: `config.bad-value`, `action.bad-id`.
+        ConfigError: `config.bad-value`, `action.bad-id`, `action.bad-branch`.
     """
     name = evaluation_id(_text(environ, "id"))
     return ActionInputs(
@@ -121,6 +128,7 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
         comment_author=_text(environ, "comment-author"),
         check=_flag(environ, "check"),
         upload_artifact=_flag(environ, "upload-artifact"),
+        history_branch=_branch(_text(environ, "history-branch")),
         required=_surfaces(_text(environ, "required")),
         fail_on=_fail_on(_text(environ, "fail-on")),
         network_budget=_seconds(_text(environ, "network-budget")),
@@ -143,9 +151,13 @@ def _flag(environ: Mapping[str, str], name: str) -> bool:
 
 def _surfaces(text: str) -> frozenset[str]:
     words = frozenset(part.strip() for part in text.replace("\n", ",").split(",") if part.strip())
-    if unknown := words - {"comment", "check", "artifact"}:
-        raise _bad("required", f"{', '.join(sorted(unknown))} is none of comment, check, artifact")
+    if unknown := words.difference(SURFACES):
+        raise _bad("required", f"{', '.join(sorted(unknown))} is none of {', '.join(SURFACES)}")
     return words
+
+
+def _branch(name: str) -> str:
+    return branch_name(name) if name else ""
 
 
 def _fail_on(text: str) -> FailOn | None:

@@ -18,6 +18,7 @@ from rageval_action.github.api import Api
 from rageval_action.github.archive import Limits
 from rageval_action.github.baseline import Absent, Found, LookupFailed, Wanted, baseline_file, find_baseline
 from rageval_action.github.context import Runner
+from rageval_action.github.origin import workflow_file
 
 LIMITS = Limits()
 
@@ -56,7 +57,7 @@ def recorded_baseline(api: Api, runner: Runner, inputs: ActionInputs, sha: str, 
     wanted = Wanted(
         sha=sha,
         branch=branch,
-        workflow_path=_workflow(inputs.baseline_workflow) or runner.workflow_path,
+        workflow_path=workflow_file(inputs.baseline_workflow) or runner.workflow_path,
         artifact=inputs.artifact_name,
         repository_id=runner.repository_id,
         members=MEMBERS,
@@ -104,8 +105,3 @@ def _none(found: object) -> NoBaseline | BaselineUnknown:
         return NoBaseline(found.reason.rstrip("."))
     reason = found.reason if isinstance(found, LookupFailed) else "the record was not decoded"
     return BaselineUnknown(f"the baseline could not be looked up: {reason.rstrip('.')}")
-
-
-def _workflow(name: str) -> str:
-    """`rageval.yml` and `.github/workflows/rageval.yml` name the same workflow."""
-    return f".github/workflows/{name}" if name and "/" not in name else name

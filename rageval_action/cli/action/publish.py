@@ -1,4 +1,4 @@
-"""Telling people: comment, check, artifact. A failure here loses no result and changes no verdict."""
+"""Telling people: comment, check, artifact, history. A failure here loses no result and changes no verdict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from rageval_action.cli.action.inputs import Surface
+from rageval_action.cli.action.keeping import keep_history
 from rageval_action.cli.action.session import Result, Session
 from rageval_action.core.document import ComparisonDocument
-from rageval_action.errors import EXIT_PUBLISH
+from rageval_action.errors import EXIT_PUBLISH, RagevalError
 from rageval_action.github import artifact
 from rageval_action.github.checks import Annotation, Conclusion, Report, publish_check
 from rageval_action.github.comment import Marker, own_login, post_comment
@@ -21,6 +22,7 @@ PERMISSIONS: dict[str, str] = {
     "comment": "pull-requests: write",
     "check": "checks: write (or statuses: write)",
     "artifact": "",
+    "history": "contents: write",
 }
 
 
@@ -32,7 +34,7 @@ class Published(Struct, frozen=True, kw_only=True):
 
 
 def publish(session: Session, plan: Plan, result: Result) -> Published:
-    """Comment, check and artifact as asked for and as the event allows."""
+    """Comment, check, artifact and history as asked for and as the event allows."""
     markdown = result.comment
     steps: list[tuple[Surface, Callable[[], dict[str, str]]]] = []
     if plan.writing == "never" and (session.inputs.comment or session.inputs.check):
@@ -44,6 +46,8 @@ def publish(session: Session, plan: Plan, result: Result) -> Published:
             steps.append(("check", lambda: check(session, plan, result)))
     if session.inputs.upload_artifact and result.folder:
         steps.append(("artifact", lambda: upload(session, result)))
+    if session.inputs.history_branch and plan.history:
+        steps.append(("history", lambda: keep_history(session, result)))
     return _each(session, plan, steps)
 
 
@@ -147,15 +151,16 @@ def _each(
     for surface, step in steps:
         try:
             outputs |= step()
-        except ApiError as error:
+        except RagevalError as error:
             failed.append(surface)
             _explain(session, plan, surface, error)
     return Published(outputs=outputs, failed=tuple(failed))
 
 
-def _explain(session: Session, plan: Plan, surface: Surface, error: ApiError) -> None:
-    text = f"the {surface} could not be published: {error.message}"
-    if error.failure == "forbidden" and PERMISSIONS[surface]:
+def _explain(session: Session, plan: Plan, surface: Surface, error: RagevalError) -> None:
+    text = f"the {surface} could not be published: {error}"
+    forbidden = isinstance(error, ApiError) and error.failure == "forbidden"
+    if forbidden and PERMISSIONS[surface]:
         text += f" The job needs `{PERMISSIONS[surface]}`."
-    calm = error.failure == "forbidden" and plan.writing == "unlikely"
+    calm = forbidden and plan.writing == "unlikely"
     session.log.annotate("notice" if calm else "warning", text, title="rageval")

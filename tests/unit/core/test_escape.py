@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html as std_html
 import re
 from html.parser import HTMLParser
 
@@ -93,6 +94,11 @@ def test_any_text_is_one_paragraph_of_itself(text: str) -> None:
     assert shown.split() == ("x " + escape.visible(text)).split()
 
 
+@pytest.mark.parametrize("text", [*HOSTILE, "10. list", "1) list", "+ item", "---", "==="])
+def test_a_text_at_the_start_of_a_line_is_a_paragraph(text: str) -> None:
+    assert set(parse(render(escape.markdown(text))).seen) <= {"p"}
+
+
 @given(st.text(alphabet="#-*+1.)>=`~|[]!<& \tx", max_size=12))
 def test_nothing_starts_a_block(text: str) -> None:
     assert set(parse(render(escape.markdown(text))).seen) <= {"p"}
@@ -123,6 +129,12 @@ def test_caps_hold(text: str, limit: int) -> None:
     cut = escape.cap_bytes(text, limit)
     assert len(cut.encode("utf-8", "replace")) <= limit
     assert text.startswith(cut)
+
+
+def test_a_text_is_cut_before_it_is_escaped() -> None:
+    assert std_html.unescape(escape.markdown("<" * 900)) == "<" * 299 + "…"
+    assert std_html.unescape(escape.html("<" * 9000)) == "<" * 1999 + "…"
+    assert escape.log_line("字" * 9000) == "字" * 1999 + "…"
 
 
 def test_a_cut_never_splits_what_belongs_together() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 
+import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.core import history as core
-from rageval_action.core.history import Point, history, order_p, point, trend_p
+from rageval_action.core.history import Point, grown, history, order_p, point, trend_p
 from rageval_action.core.record import Mean
+from rageval_action.errors import RecordError
 from tests.builders import ranked
 
 START = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
@@ -31,6 +34,47 @@ def points(values, **fields):
 def creeping(count: int = 40, places=(10, 15, 21, 27, 33), noise: float = 0.0, seed: int = 1):
     steps = np.searchsorted(places, np.arange(count), side="right")
     return 0.9 - 0.008 * steps + noise * np.random.default_rng(seed).standard_normal(count)
+
+
+def test_a_kept_history_grows_in_order_of_time():
+    first, second, third = points([0.9, 0.8, 0.7])
+    assert grown([first, third], second) == (first, second, third)
+    assert grown([], first) == (first,)
+
+
+def test_a_commit_that_is_measured_again_keeps_its_place():
+    first, second = points([0.9, 0.8])
+    again = replace(first, run_id="later", created_at=START + datetime.timedelta(days=9), queries=5)
+    kept = grown([replace(first, release="v1"), second], again)
+    assert kept == (replace(again, created_at=first.created_at, release="v1"), second)
+
+
+def test_records_of_no_commit_are_told_apart_by_their_runs():
+    first, second = (replace(one, sha="") for one in points([0.9, 0.8]))
+    assert grown([first], second) == (first, second)
+    assert grown([first, second], replace(second, queries=7)) == (first, replace(second, queries=7))
+
+
+def test_a_kept_history_drops_its_oldest_where_there_is_no_room():
+    made = points([0.9] * 10)
+    size = len(msgspec.json.encode(made[0]))
+    assert grown(made[:9], made[9], limit=3 * size) == tuple(made[7:])
+    assert grown(made[:9], made[9], limit=0) == (made[9],)
+
+
+def test_a_history_is_read_back_and_anything_else_is_refused():
+    told = history(points([0.9, 0.8]))
+    assert core.decode(msgspec.json.encode(told), place="h.json") == told
+    for data in (
+        b"",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"schema":"rageval.history/2","headline":"","points":[]}',
+    ):
+        with pytest.raises(RecordError, match="not a valid history") as caught:
+            core.decode(data, place="h.json")
+        assert (caught.value.code, caught.value.where) == ("history.bad-json", "h.json")
 
 
 def test_five_drops_of_less_than_a_point_are_found():

@@ -65,7 +65,7 @@ def clock() -> FastClock:
 def make_api(github: FakeGitHub, clock: FastClock) -> Callable[..., Api]:
     def make(token: str = TOKEN, seconds: float = 120.0) -> Api:
         handle = clock.handle()
-        return Api(runner_for(github.url), Token(token), Budget(seconds, handle), handle)
+        return Api(github.url, REPOSITORY, Token(token), Budget(seconds, handle), handle)
 
     return make
 

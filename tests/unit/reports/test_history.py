@@ -6,8 +6,10 @@ import json
 import re
 from xml.etree import ElementTree
 
+from msgspec.structs import replace
+
 from rageval_action.core.history import Point, history
-from rageval_action.reports.history import MOST_ROWS, badge, endpoint, html, markdown
+from rageval_action.reports.history import MOST_ROWS, MOST_SERIES, badge, endpoint, html, markdown
 from tests.unit.core.test_history import creeping, points
 from tests.unit.reports import gfm
 
@@ -44,7 +46,29 @@ def test_old_records_are_counted_and_changes_are_named():
     made = points([0.9] * (MOST_ROWS + 5), model=["mini"] * (MOST_ROWS + 4) + ["<b>|midi"])
     text = markdown(history(made))
     assert "5 older records are not shown here." in text
+    assert text.count("\n| <code>") == MOST_ROWS
     assert "model&#58; mini → &#60;b&#62;&#124;midi" in text
+
+
+def test_a_name_of_a_record_is_text():
+    made = [replace(one, sha="", run_id=f"|<b>`@a#1{at}") for at, one in enumerate(points([0.9, 0.8]))]
+    shown = gfm.page(re.sub(r"```mermaid\n.*?```", "", markdown(history(made)), flags=re.DOTALL))
+    assert shown.faults == []
+    assert set(shown.rows) == {4}
+    assert "@a" not in "".join(shown.text)
+
+
+def test_many_alarms_and_series_are_bounded():
+    told = history(points(creeping()))
+    many = replace(told, creep=told.creep * 50, series=told.series * (MOST_SERIES + 5))
+    assert markdown(many).count("\n> - ") == 10
+    data = json.loads(re.search(r'id="data">(.*?)</script>', html(many), re.DOTALL)[1])
+    assert len(data["series"]) == MOST_SERIES
+
+
+def test_a_badge_is_well_formed_whatever_its_label():
+    made = badge(replace(history([]), headline="<b>&\"'"))
+    assert ElementTree.fromstring(made).attrib["aria-label"].startswith("<b>&\"'")  # noqa: S314 - our own
 
 
 def test_a_record_without_the_measure_is_a_gap():

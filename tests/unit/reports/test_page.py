@@ -6,11 +6,13 @@ import base64
 import hashlib
 import json
 import re
+import shlex
 
 import msgspec
 import pytest
 
-from rageval_action.reports.html import html
+from rageval_action.reports import html as html_module
+from rageval_action.reports.html import document, html
 from rageval_action.reports.page import DENIED, RELEVANT, page
 from tests.unit.reports.situations import Situation
 
@@ -67,7 +69,10 @@ def test_a_page_is_one_file_whose_scripts_are_named_by_hash(situation):
     text = html(_page(situation("hostile")))
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
-    assert "connect" not in policy
+    assert re.sub(r"'sha256-\S+' ?", "HASH", policy) == (
+        "default-src 'none'; script-src HASHHASHHASHHASHHASH; style-src 'unsafe-inline'; img-src data:;"
+        " base-uri 'none'; form-action 'none'"
+    )
     scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
     assert len(scripts) == 5
     for script in scripts:
@@ -82,6 +87,29 @@ def test_nothing_in_the_data_can_end_it(situation):
     assert "{{ 7*7 }}" in json.dumps(json.loads(data))
 
 
+def test_the_data_holds_nothing_that_a_parser_reads_and_stays_itself():
+    odd = "</script><!-- ]]> & \u2028\u2029 {{csp}} {{data}}"
+    page = document("history.html", ("d3", "plot", "charts", "history"), {"odd": odd}, title="t", footer="f")
+    text = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1]
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == {"odd": odd}
+
+
+def test_title_and_footer_are_text():
+    nasty = "</title></p><script>alert(1)</script>\"'"
+    page = document("history.html", ("d3", "plot", "charts", "history"), {}, title=nasty, footer=nasty)
+    assert page.count("&lt;script&gt;alert(1)") == page.count("alert(1)") >= 2
+
+
+def test_a_script_cannot_end_itself(monkeypatch):
+    whole = html_module._asset
+    nasty = "const a = '</script><b>';"
+    monkeypatch.setattr(html_module, "_asset", lambda path: nasty if path == "history.js" else whole(path))
+    page = document("history.html", ("d3", "plot", "charts", "history"), {}, title="t", footer="f")
+    assert "const a = '<\\/script><b>';" in page
+    assert page.count("</script>") == page.count("<script")
+
+
 def test_the_libraries_come_with_their_licences(situation):
     text = html(_page(situation("pass-unchanged")))
     assert "Copyright 2010-2026 Mike Bostock" in text
@@ -91,7 +119,17 @@ def test_the_libraries_come_with_their_licences(situation):
 
 def test_commands_quote_what_a_shell_would_read(situation):
     told = situation("fail-drop")
-    golden = msgspec.structs.replace(told.after.record.golden, path="my set; rm -rf $HOME.jsonl")
-    record = msgspec.structs.replace(told.after.record, golden=golden)
+    nasty = "my set; rm -rf $HOME"
+    before = told.after.record
+    record = msgspec.structs.replace(
+        before,
+        golden=msgspec.structs.replace(before.golden, path=nasty),
+        snapshot=msgspec.structs.replace(before.snapshot, path=nasty),
+        retriever=msgspec.structs.replace(before.retriever, name=nasty),
+        git=msgspec.structs.replace(before.git, sha=nasty),
+    )
     made = page(told.told, msgspec.structs.replace(told.after, record=record), told.before)
-    assert any("--golden 'my set; rm -rf $HOME.jsonl'" in command.text for command in made.commands)
+    told_by = [shlex.split(command.text) for command in made.commands]
+    assert told_by[0] == ["git", "checkout", nasty]
+    for option in ("--golden", "--snapshot", "--retriever"):
+        assert told_by[1][told_by[1].index(option) + 1] == nasty

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.errors import ConfigError
 from rageval_action.reports.links import Links
+from rageval_action.reports.markup import Markdown, prose
 from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
 from rageval_action.reports.view import ALL, view
 from tests.unit.reports.situations import HEAD, crowd
@@ -81,7 +83,7 @@ def many():
 def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
     made = markdown(_view(many), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
-    _whole(made)
+    whole(made)
     assert "The other 4,990 are in [the full report](https://github.com/acme/kb)" in made
 
 
@@ -89,7 +91,7 @@ def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
     made = summary(_view(many, ALL), LINKS)
     size = len(made.encode())
     assert SUMMARY_BYTES / 2 < size <= SUMMARY_BYTES
-    _whole(made)
+    whole(made)
     shown = made.count("\n| [<code>")
     assert f"The other {5000 - shown:,} are in [the full report]" in made
 
@@ -98,10 +100,10 @@ def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
 def test_any_sane_limit_is_kept(many, limit):
     made = markdown(_view(many), LINKS, limit=limit)
     assert 0 < len(made.encode()) <= limit
-    _whole(made)
+    whole(made)
 
 
-def _whole(text: str) -> None:
+def whole(text: str) -> None:
     """No row, tag, reference or code point is cut."""
     page = gfm.page(text)
     assert page.faults == []
@@ -117,6 +119,33 @@ def test_what_is_left_out_of_every_list_is_counted(many):
     assert (
         "30 more slices are in [the full report]" in made or "20 more slices are in [the full report]" in made
     )
+
+
+def test_scores_by_document_stand_apart_from_those_by_chunk(situation):
+    made = markdown(_view(situation("by-document")), LINKS)
+    (line,) = [line for line in made.splitlines() if "by document instead" in line]
+    assert line.startswith("- by document instead (no gate looks at it): `recall@5` 0.900 → 0.898, ")
+    assert "document instead" not in markdown(_view(situation("fail-drop")), LINKS)
+
+
+def test_scores_by_document_are_compared_under_the_same_labels_alone(situation):
+    told = situation("by-document")
+    golden = replace(told.before.record.golden, sha256="0" * 64)
+    other = replace(told.before.record, golden=golden)
+    shown = view(told.told, told.after.record, before=other)
+    assert {row.before for row in shown.units} == {""}
+    assert "`recall@5` 0.898, " in markdown(shown, LINKS)
+
+
+def test_however_many_units_and_measures_a_record_names_a_comment_fits(situation):
+    told = situation("by-document")
+    mean = told.after.record.measures["recall@5"]
+    named = {"x" * 200 + f"|{at}": mean for at in range(5000)}
+    record = replace(told.after.record, unit_measures={"document": named, "<b>page": named})
+    made = markdown(view(told.told, record), LINKS)
+    assert len(made.encode()) <= COMMENT_BYTES
+    whole(made)
+    assert "9,980 more measures are in [the full report]" in made
 
 
 def test_a_template_overrides_a_block_and_keeps_the_rest(situation):
@@ -181,6 +210,21 @@ def test_a_template_that_prints_too_much_gives_way_to_ours(situation):
     made = markdown(_view(situation("fail-drop")), LINKS, template=own)
     assert len(made.encode()) <= COMMENT_BYTES
     assert "xxxx" not in made
+    assert made == markdown(_view(situation("fail-drop")), LINKS)
+
+
+def test_only_names_of_letters_become_code_in_a_sentence():
+    assert prose("recall@5 of tag:vpn-1 fell") == "`recall@5` of `tag:vpn-1` fell"
+    for text in ("tag:a`<b>", "tag:a|b c", "lang:![x](y)", "type:a" + "b" * 90):
+        table = gfm.page(f"| a |\n|---|\n| {prose(text)} |\n")
+        assert table.faults == []
+        assert table.links == []
+        assert "".join(table.text).split() == ["a", *text.split()]
+
+
+def test_what_is_added_to_markdown_is_escaped():
+    assert gfm.page(Markdown("**a** ") + "<b> **c**").tags == {"p": 1, "strong": 1}
+    assert gfm.page(Markdown(" ").join(["<b>", "**c**"])).tags == {"p": 1}
 
 
 def test_links_to_odd_places_are_left_out():
@@ -188,4 +232,5 @@ def test_links_to_odd_places_are_left_out():
     assert LINKS.line("golden.jsonl", 0) == ""
     assert LINKS.line("x" * 700, 3) == ""
     assert LINKS.commit("main") == ""
+    assert LINKS.commit("g" * 40) == ""
     assert LINKS.commit(HEAD) == f"https://github.com/acme/kb/commit/{HEAD}"

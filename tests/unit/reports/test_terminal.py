@@ -12,7 +12,7 @@ from rageval_action.core.microscope import sights
 from rageval_action.reports import explain as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
-from tests.unit.reports.situations import Situation
+from tests.unit.reports.situations import NASTY, Situation, spoilt
 
 
 class Screen(io.StringIO):
@@ -41,6 +41,43 @@ def test_a_screen_shows_the_same_in_colour(named, monkeypatch):
     show(_view(situation), screen)
     assert "\x1b[" in screen.getvalue()
     assert _view(situation).title in screen.getvalue()
+
+
+CONTROL = "::b\n\x1b[31mred\u202e[u]x[/u]"
+"""Shorter than an id may be, so that nothing of it is cut."""
+
+
+@pytest.mark.parametrize("text", [*NASTY, CONTROL])
+def test_no_string_of_a_view_moves_the_cursor(text, situation):
+    for name in ("fail-drop", "by-document", "no-answer"):
+        for line in plain(spoilt(_view(situation(name)), text)):
+            assert not line.lstrip().startswith("::")
+            assert "##[" not in line
+            assert line.replace("\u200b", "").isprintable()
+
+
+def test_ids_and_texts_leave_room_for_each_other(situation):
+    row = replace(
+        _view(situation("fail-drop")).lost[0], id="i" * 900, query="q" * 900, item="d" * 900, by=("b" * 900,)
+    )
+    made = list(plain(replace(_view(situation("fail-drop")), lost=(row,))))
+    (line,) = [line for line in made if "iii" in line]
+    assert len(line) < 200
+
+
+def test_a_screen_shows_hostile_text_as_text(situation, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("fail-drop", "by-document"):
+        screen = Screen()
+        show(spoilt(_view(situation(name)), CONTROL), screen)
+        shown = screen.getvalue()
+        assert "\x1b[31mred" not in shown
+        assert "\u202e" not in shown
+        lines = [line for line in shown.splitlines() if "red" in line]
+        assert lines
+        assert all(line.count("[u]x[/u]") == line.count("red") for line in lines)
 
 
 def test_small_slices_are_one_line_and_quiet_ones_are_counted(situation):
@@ -80,7 +117,9 @@ def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
     told = situation("fail-drop")
     seen = sights(told.after, told.before)[place]
     change = next((one for one in told.told.queries if one.id == seen.row.query_id), None)
-    lines = list(explained.lines(explain(seen, change, 5, "document", {"f1#0": "first\ntext ::error::"})))
+    texts = {"f1#0": "first\ntext ::error::" + "t" * 900}
+    lines = list(explained.lines(explain(seen, change, 5, "document", texts)))
+    assert "t" * explained.SNIPPET not in "".join(lines)
     assert lines[0].startswith(f"{seen.row.query_id}, line {place + 1} of the golden set: ")
     assert any(line.startswith("Should find doc-") and " → " in line for line in lines)
     assert any(line.startswith("Base, first 10") for line in lines)

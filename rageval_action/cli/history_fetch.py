@@ -1,0 +1,129 @@
+"""What GitHub holds of a history, put into a folder that is then read like any other."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+from msgspec import Struct
+
+from rageval_action.core.record import RECORD
+from rageval_action.errors import CannotMeasureError, ConfigError, RagevalError
+from rageval_action.github import branch
+from rageval_action.github.api import Api, Budget, Clock
+from rageval_action.github.context import Token, branch_name, evaluation_id
+from rageval_action.github.failures import ApiError
+from rageval_action.github.history import gather
+from rageval_action.github.origin import Origin, workflow_file
+from rageval_action.github.payload import Repository
+from rageval_action.records import write_files
+
+NETWORK_SECONDS = 600.0
+"""All calls and waits together; what does not fit is told and left to the next run."""
+
+API_URL = "https://api.github.com"
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]*/(?!\.{1,2}$)[\w.-]+", re.ASCII)
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """The options of `rageval history` that are about GitHub."""
+
+    repository: str
+    branch: str
+    workflow: str
+    evaluation: str
+    artifact_name: str
+    history_branch: str
+    cache: str
+
+    @property
+    def artifact(self) -> str:
+        """Name of the records' artifacts, as the Action's own inputs make it."""
+        return self.artifact_name or f"rageval-{self.evaluation}"
+
+
+@contextlib.contextmanager
+def fetched(asked: Asked, environ: Mapping[str, str]) -> Iterator[dict[str, Path]]:
+    """A folder with what GitHub has, by what it is called, as long as the block runs.
+
+    Raises:
+        ConfigError: `history.no-repository`, `history.bad-repository`, `history.no-token`, `history.no-access`,
+            `history.bad-cache`; `action.bad-id`, `action.bad-branch`.
+        CannotMeasureError: `history.outage` when GitHub could not be asked, or gave none of the records it holds.
+    """
+    if not asked.repository:
+        text = "--history-branch and --cache are about a repository on GitHub."
+        raise ConfigError("history.no-repository", text, hint="Add --repository OWNER/NAME.")
+    if not _REPOSITORY.fullmatch(asked.repository):
+        raise ConfigError("history.bad-repository", "it is not of the form owner/name.", where="--repository")
+    with contextlib.ExitStack() as stack:
+        kept = asked.cache and not asked.history_branch
+        home = asked.cache if kept else stack.enter_context(tempfile.TemporaryDirectory())
+        read = _branch if asked.history_branch else _artifacts
+        try:
+            found = read(asked, environ, Path(home))
+        except ApiError as error:
+            raise _explained(error, asked.repository) from error
+        except OSError as error:
+            raise ConfigError("history.bad-cache", f"{error.strerror or error}.", where=home) from error
+        yield found
+
+
+def _branch(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str, Path]:
+    name, path = branch_name(asked.history_branch), f"{evaluation_id(asked.evaluation)}/history.json"
+    place = home / "history.json"
+    place.write_bytes(branch.read(_api(asked, environ), name, path))
+    return {
+        f"{path} on the branch {name} of {asked.repository}": place if place.stat().st_size else home / "-"
+    }
+
+
+def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str, Path]:
+    api = _api(asked, environ)
+    if not api.signed:
+        hint = "Set GITHUB_TOKEN to a token with actions: read; `gh auth token` prints yours."
+        raise ConfigError("history.no-token", "GitHub gives artifacts to nobody without a token.", hint=hint)
+    repository = api.get(api.repo(), Repository)
+    origin = Origin(
+        repository_id=repository.id,
+        branch=asked.branch or repository.default_branch,
+        workflow_path=workflow_file(asked.workflow),
+    )
+    place = home / asked.repository / quote(origin.branch, safe="") / quote(asked.artifact, safe="")
+    place.mkdir(parents=True, exist_ok=True)
+    known = {
+        int(path.parent.name) for path in place.glob("[1-9]*/record.json") if path.parent.name.isdecimal()
+    }
+    found = gather(
+        api,
+        origin,
+        asked.artifact,
+        known,
+        lambda number, data: write_files(place / str(number), {RECORD: data}),
+    )
+    for note in found.notes:
+        click.echo(f"rageval: not fetched: {note}", err=True)
+    if found.lost and not found.fetched and not known:
+        text = f"none of the {found.lost:,} records that GitHub holds could be fetched."
+        raise CannotMeasureError("history.outage", text, where=asked.repository)
+    return {f"{asked.artifact} of {origin.workflow_path} on {origin.branch} of {asked.repository}": place}
+
+
+def _api(asked: Asked, environ: Mapping[str, str]) -> Api:
+    token = Token(environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or "")
+    url = (environ.get("GITHUB_API_URL") or API_URL).rstrip("/")
+    clock = Clock()
+    return Api(url, asked.repository, token, Budget(NETWORK_SECONDS, clock), clock)
+
+
+def _explained(error: ApiError, repository: str) -> RagevalError:
+    """A call that all records hang on: wrong options or a missing right, else an outage."""
+    if error.failure in ("forbidden", "not-found", "gone", "refused"):
+        hint = "Are repository, --workflow and --branch right, and may the token read them (actions: read)?"
+        return ConfigError("history.no-access", error.message, hint=hint, where=repository)
+    return CannotMeasureError("history.outage", error.message, where=repository)
