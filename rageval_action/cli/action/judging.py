@@ -64,6 +64,7 @@ def result(
         comment=rendered.comment,
         summary=rendered.summary,
         page=rendered.page,
+        check=rendered.check,
         files=record_files(record, told),
     )
 

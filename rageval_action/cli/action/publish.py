@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from rageval_action.cli.action.inputs import Surface
 from rageval_action.cli.action.keeping import keep_history
@@ -78,18 +79,17 @@ def check(session: Session, plan: Plan, result: Result) -> dict[str, str]:
     Raises:
         ApiError: neither could be written.
     """
-    told, record = result.told, result.record.record
-    reason = told.reasons[0].text if told.reasons else ""
+    text = result.check
     shown = publish_check(
         session.writing,
         Report(
             name=f"rageval ({session.inputs.id})",
             head_sha=plan.report_sha,
-            conclusion=conclusion(told),
-            title=f"{'overridden' if told.overridden else told.verdict.replace('_', ' ')}: {reason}",
-            summary=result.summary,
+            conclusion=conclusion(result.told),
+            title=text.title,
+            summary=text.summary,
             details_url=session.runner.run_url,
-            annotations=remarks_on(told, record.golden.path),
+            annotations=[Annotation(**asdict(remark)) for remark in text.remarks],
         ),
     )
     session.log.line(f"{shown.surface.capitalize()} written: {shown.url}")
@@ -101,20 +101,6 @@ def conclusion(told: ComparisonDocument) -> Conclusion:
     if told.exit_code != 0:
         return "failure"
     return "success" if told.verdict == "pass" or told.overridden else "neutral"
-
-
-def remarks_on(told: ComparisonDocument, golden: str) -> tuple[Annotation, ...]:
-    """A remark on the golden-set line of every lost query."""
-    return tuple(
-        Annotation(
-            path=golden,
-            line=change.line,
-            title=f"{change.id} lost",
-            message=f"{change.cause}: {change.item} {change.baseline_rank} → {change.candidate_rank or 'not found'}",
-        )
-        for change in told.queries
-        if change.change == "lost" and change.line > 0
-    )
 
 
 def upload(session: Session, result: Result) -> dict[str, str]:

@@ -19,6 +19,7 @@ from rageval_action.github.api import Api
 from rageval_action.github.context import Runner, Token
 from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
 from rageval_action.records import write_files
+from rageval_action.reports.check import CheckText, check
 from rageval_action.reports.html import html
 from rageval_action.reports.page import page
 from rageval_action.reports.render import Links, markdown, summary
@@ -53,6 +54,7 @@ class Result(Struct, frozen=True, kw_only=True):
     Attributes:
         folder: of the record, relative to the workspace; empty in publish mode, which measures nothing itself.
         comment: Markdown of the comment, without marker. summary: Markdown of the job summary. page: HTML report.
+        check: what the check run shows.
     """
 
     record: RunRecord
@@ -61,6 +63,7 @@ class Result(Struct, frozen=True, kw_only=True):
     comment: str
     summary: str
     page: str
+    check: CheckText
     files: dict[str, bytes]
     folder: str = ""
 
@@ -71,6 +74,7 @@ class Rendered(Struct, frozen=True, kw_only=True):
     comment: str
     summary: str
     page: str
+    check: CheckText
 
 
 def render(
@@ -102,11 +106,13 @@ def render(
     )
     old = before.record if before else None
     body = markdown(view(told, record.record, before=old), links)
+    whole = view(told, record.record, before=old, most=ALL)
     golden = escape.blob_url(runner.server_url, runner.repository, sha, record.record.golden.path, 1)
     return Rendered(
         comment=f"{body.rstrip()}\n\n{remarks}\n",
-        summary=summary(view(told, record.record, before=old, most=ALL), links),
+        summary=summary(whole, links),
         page=html(page(told, record, before, source=golden.removesuffix("1"))),
+        check=check(whole, links),
     )
 
 
