@@ -51,12 +51,16 @@ class RerankRetriever:
         return Run(
             rankings=tuple(rankings),
             retriever="rerank",
-            parameters=self._options.recorded | inner_parameters({label: run}),
+            parameters=self._parameters(label, run),
             depth=depth,
             warm_up=max(run.warm_up, warm_up),
             cost=inner_costs([run]) | self._scorer.cost,
             notices=run.notices,
         )
+
+    def _parameters(self, label: str, run: Run) -> dict[str, str | int | float | bool]:
+        own = self._options.recorded
+        return own | {"reranker": own.get("model", "")} | inner_parameters({label: run})
 
     def _warm_up(self, queries: Sequence[Query], run: Run) -> int:
         """Local models are slow the first time; hosted ones cost money, so they are not asked twice."""
