@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,10 @@ class RunFileRetriever:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > MAX_BYTES:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe nobody writes to would be read for ever
+            raise ConfigError("run-file.not-a-file", "it is not a regular file.", where=str(path))
+        if about.st_size > MAX_BYTES:
             raise ConfigError("run-file.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
         return path.read_bytes()
     except OSError as error:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -166,6 +168,55 @@ def test_chroma(tmp_path: Path) -> None:
     assert "Chroma:" in ask("chroma", path=str(tmp_path / "db"), collection="none").rankings[0].error
     with pytest.raises(ConfigError, match="either a path or a url"):
         ask("chroma", collection="docs")
+
+
+# What hangs for real is ended, and the next query gets a new process
+
+
+def hung(run: Run) -> bool:
+    """The second query ran out of time; the first and the third were answered."""
+    first, second, third = run.rankings
+    return not first.error and not third.error and second.error.startswith("no answer within")
+
+
+THREE = [Query(id="q1", text="one"), Query(id="q2", text="hang"), Query(id="q3", text="three")]
+
+
+def test_sql_without_end_in_a_file(tmp_path: Path) -> None:
+    path = str(fill_sqlite_vec(tmp_path / "v.db", CHUNKS, VECTORS))
+    endless = "(WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n) > 0"
+    options: dict[str, OptionValue] = {"file": path, "table": "vec", "texts": "chunks", "id": "chunk_id"}
+    run = ask("sqlite-vec", THREE, where=f":query <> 'hang' OR {endless}", timeout_s=1.0, **options)
+    assert hung(run)
+
+
+def test_a_statement_without_end_where_the_database_has_no_limit(table: str) -> None:
+    where = "%(query)s::text <> 'hang' OR pg_sleep(15) IS NULL"
+    run = ask("pgvector", THREE, table=table, where=where, timeout_s=1.0, set__statement_timeout=0)
+    assert hung(run)
+
+
+def test_a_table_whose_file_never_ends(tmp_path: Path) -> None:
+    folder = fill_lancedb(tmp_path / "db", CHUNKS, VECTORS)
+    (data,) = folder.rglob("data/*.lance")
+    data.unlink()
+    os.mkfifo(data)
+    run = ask("lancedb", ASKED[:1], path=str(folder), table="docs", timeout_s=1.0, start_timeout_s=60.0)
+    assert run.rankings[0].error == "no answer within 1 s"
+
+
+def test_a_chroma_server_that_never_answers() -> None:
+    pytest.importorskip("chromadb")
+    done = threading.Event()
+
+    def never(*_: object) -> object:
+        assert done.wait(300)
+        return Reply(status=410)
+
+    with FakeService({"GET .*": never, "POST .*": never}) as service:
+        run = ask("chroma", ASKED[:1], url=service.url, collection="docs", start_timeout_s=3.0)
+        done.set()
+    assert run.rankings[0].error == "no answer within 3 s"
 
 
 # Servers
