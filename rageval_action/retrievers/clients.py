@@ -53,6 +53,7 @@ class ClientRetriever(StoreRetriever):
         self._process: LineProcess | None = None
         self._home: tempfile.TemporaryDirectory[str] | None = None
         self._opened = False
+        self._spent_ms = 0.0
 
     @abstractmethod
     def settings(self, options: Options) -> None:
@@ -88,7 +89,13 @@ class ClientRetriever(StoreRetriever):
     def search(self, query: Query, vector: NDArray[np.float32], limit: int) -> list[tuple[str, float]]:
         """Ask the process."""
         asked = Ask(text=query.text, acl=query.acl, vector=vector.astype("<f4").tobytes(), limit=limit)
-        return self._answer(asked, self._timeout_s + self.grace_s).results
+        answer = self._answer(asked, self._timeout_s + self.grace_s)
+        self._spent_ms += answer.spent_ms
+        return answer.results
+
+    def clock_ms(self) -> float:
+        """What the store itself took so far: the way to the process and back is no part of it."""
+        return self._spent_ms
 
     grace_s: ClassVar[float] = 0.0
     """Added to the limit where the store itself ends what takes too long, and should be the one to say so."""

@@ -10,6 +10,7 @@ import importlib
 import math
 import os
 import sys
+import time
 from typing import Any, Protocol, TypeAlias
 
 import msgspec
@@ -42,10 +43,11 @@ class Ask(Struct, frozen=True, tag="ask", kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Ids with scores (larger is better), or why there are none."""
+    """Ids with scores (larger is better) and the time the search took, or why there are none."""
 
     results: list[tuple[str, float]] = []
     error: str = ""
+    spent_ms: float = 0.0
 
 
 class StoreError(Exception):
@@ -86,7 +88,9 @@ def main() -> None:
                 store = make(message.options)
                 answer = Answer()
             else:
-                answer = Answer(results=_finite(store.search(message)))
+                began = time.perf_counter()
+                found = store.search(message)
+                answer = Answer(results=_finite(found), spent_ms=(time.perf_counter() - began) * 1000)
         except StoreError as error:
             answer = Answer(error=str(error))
         answers.write(msgspec.json.encode(answer) + b"\n")

@@ -79,6 +79,15 @@ def test_a_reranker_that_fails_costs_that_query(scorer: CountingScorer) -> None:
     assert run.rankings[0].hits == ()
 
 
+def test_a_reranker_that_keeps_failing_is_not_asked_for_ever(scorer: CountingScorer) -> None:
+    scorer.fail = True
+    many = [Query(id=f"q{at}", text="key") for at in range(12)]
+    run = RerankRetriever(context(snapshot(LINES), of="bm25")).retrieve(many, 3)
+    errors = [ranking.error for ranking in run.rankings]
+    assert errors[:10] == ["rerank: it broke."] * 10
+    assert errors[10:] == ["rerank: not asked: 10 queries in a row failed"] * 2
+
+
 def test_a_query_that_the_first_stage_failed_stays_failed(scorer: CountingScorer, exact: str) -> None:
     made = snapshot(LINES, np.eye(5, dtype=np.float32))
     built = context(
