@@ -314,6 +314,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(LineProcess, "ask", ask)
     built.RELEASE.clear()
     built.ASKED.clear()
+    built.WAITED_FOR.clear()
     yield
     built.RELEASE.set()
 
@@ -389,7 +390,7 @@ def test_a_stopped_run_waits_for_nobody_and_leaves_nothing_running(name: str) ->
     before = _children()
     with pytest.raises(KeyboardInterrupt):
         retriever.retrieve([STUCK, ONE], 10)
-    assert not built.RELEASE.is_set()
+    assert not built.WAITED_FOR.is_set()
     assert _children() <= before
 
 
