@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
+from rageval_action.retrievers import search
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import OptionValue, build
 from tests.fakes import search_servers
@@ -341,25 +343,27 @@ def _asked_of(
         path = str(fill_sqlite_vec(folder / "v.db", chunks, vectors))
         return run(file=path, table="vec", texts="chunks", id="chunk_id", metric="cosine")
     if store == "lancedb":
-        return run(
-            path=str(fill_lancedb(folder / "db", chunks, vectors)), table="docs", metric="cosine", exact=True
-        )
+        path = str(fill_lancedb(folder / "db", chunks, vectors))
+        return run(path=path, table="docs", metric="cosine", exact=True)
     if store == "pgvector":
         return run(table="real", exact=True)
+    if store == "dense":
+        return run()
     with search_servers.qdrant(chunks, vectors) as service:
-        return run(url=service.url, collection="docs", id="payload.chunk_id", exact=True)
+        found = run(url=service.url, collection="docs", id="payload.chunk_id", exact=True)
+        assert len(service.requests) > len(found.rankings), "every query was asked, by Qdrant's own engine"
+        return found
 
 
-@pytest.mark.parametrize("store", ["pgvector", "sqlite-vec", "lancedb", "qdrant"])
-@pytest.mark.parametrize("name", ["anthropic_docs", "cranfield"])
+@pytest.mark.parametrize("store", ["dense", "pgvector", "sqlite-vec", "lancedb", "qdrant"])
+@pytest.mark.parametrize(("name", "count"), [("anthropic_docs", 100), ("cranfield", 225)])
 def test_exact_stores_rank_as_our_own_search_does(
-    store: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: str, name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every store against every row scored in double precision; `dense` is our search by FAISS."""
     if store == "qdrant":
         pytest.importorskip("qdrant_client")
     made, queries, asked = corpus(name)
-    if store == "qdrant":  # its embedded engine is plain Python: a third of the queries is enough
-        queries, asked = queries[::3], asked[::3]
     vectors = np.concatenate(made.shards)
     if store == "pgvector":
         monkeypatch.setenv("DATABASE_URL", fill_postgres("real", made.chunks, vectors))
@@ -371,5 +375,11 @@ def test_exact_stores_rank_as_our_own_search_does(
     def run(**options: OptionValue) -> Run:
         return build(store, context(made, access="audit", encode=look_up, **options)).retrieve(queries, 20)
 
+    by_faiss = mock.Mock(wraps=search._by_faiss)
+    monkeypatch.setattr(search, "_by_faiss", by_faiss)
+    monkeypatch.setattr(search, "SMALL", 10**12)
     ours = DenseRetriever(context(made, access="audit", encode=look_up)).retrieve(queries, 20)
-    assert _agree(ours, _asked_of(store, made, vectors, tmp_path, run)) == len(queries)
+    assert not by_faiss.called
+    monkeypatch.setattr(search, "SMALL", 0)
+    assert _agree(ours, _asked_of(store, made, vectors, tmp_path, run)) == len(queries) == count
+    assert by_faiss.called == (store == "dense")
