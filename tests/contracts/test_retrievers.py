@@ -331,13 +331,13 @@ def _answers(run: Run) -> list[list[tuple[str, float]]]:
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize("name", LIMITED)
 def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
-    retriever = _troubled(name, timeout_s=2.0)
+    retriever = _troubled(name, timeout_s=5.0)
     whole = _answers(retriever.retrieve([ONE, TWO], 10))
     before = _children()
     run = retriever.retrieve([ONE, STUCK, TWO], 10)
     assert built.ASKED.is_set()
     first, stuck, second = run.rankings
-    assert re.search(r"no answer within [23] s", stuck.error), stuck.error
+    assert re.search(r"no answer within [56] s", stuck.error), stuck.error
     assert stuck.hits == ()
     assert (first.error, second.error) == ("", "")
     assert _answers(run)[::2] == whole
@@ -347,7 +347,7 @@ def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(built.NO_TIME_LIMIT))
 def test_a_retriever_without_a_time_limit_waits_for_nothing(name: str) -> None:
     with pytest.raises(ConfigError, match="no option") as caught:
-        _troubled(name, timeout_s=2.0)
+        _troubled(name, timeout_s=5.0)
     assert caught.value.code == "config.unknown-option", built.NO_TIME_LIMIT[name]
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
-from rageval_action.retrievers import search
+from rageval_action.retrievers import clients, search
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import OptionValue, build
 from tests.fakes import search_servers
@@ -170,6 +170,25 @@ def test_chroma(tmp_path: Path) -> None:
     assert "Chroma:" in ask("chroma", path=str(tmp_path / "db"), collection="none").rankings[0].error
     with pytest.raises(ConfigError, match="either a path or a url"):
         ask("chroma", collection="docs")
+
+
+@pytest.mark.parametrize("name", ["chroma", "lancedb", "pgvector", "sqlite-vec"])
+def test_a_client_library_that_is_not_there_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "find_spec", lambda library: None)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nowhere")
+    (tmp_path / "chroma.sqlite3").touch()
+    where: dict[str, dict[str, OptionValue]] = {
+        "chroma": {"path": str(tmp_path), "collection": "docs"},
+        "lancedb": {"path": str(tmp_path), "table": "docs"},
+        "pgvector": {"table": "docs"},
+        "sqlite-vec": {"file": str(tmp_path / "chroma.sqlite3"), "table": "docs"},
+    }
+    with pytest.raises(ConfigError) as caught:
+        ask(name, **where[name])
+    assert caught.value.code == "config.missing-extra"
+    assert f"rag-eval-action[{name}]" in caught.value.hint
 
 
 # What hangs for real is ended, and the next query gets a new process
