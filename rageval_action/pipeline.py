@@ -95,15 +95,20 @@ def read(config: Config) -> Inputs:
 
 
 def rank(config: Config, inputs: Inputs, depth: int) -> Run:
-    """Let the configured retriever rank every query to `depth` distinct documents."""
+    """Let the configured retriever rank every query to `depth` distinct documents.
+
+    What embedding the queries cost is added here, once, however many parts of the retriever shared the vectors.
+    """
+    encode = query_encoder(inputs.snapshot, model_path=config.model)
     context = RetrieverContext(
         snapshot=inputs.snapshot,
-        encode=query_encoder(inputs.snapshot, model_path=config.model),
+        encode=encode,
         options=config.retriever_options,
         access=access_mode(config),
         threads=config.threads,
     )
-    return build(config.retriever, context).retrieve(inputs.golden.queries, depth)
+    run = build(config.retriever, context).retrieve(inputs.golden.queries, depth)
+    return replace(run, cost={**run.cost, **encode.cost}, notices=(*run.notices, *encode.notices))
 
 
 def access_mode(config: Config) -> Access:

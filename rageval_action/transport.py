@@ -72,7 +72,8 @@ class Client:
     Args:
         base: address that paths are added to; http or https.
         headers: sent with every request, never logged.
-        timeout_s: for connecting, and between two pieces of an answer.
+        timeout_s: of one try: for connecting, for the answer to begin, and for all of it to have come. Between two
+            pieces it may take as long again, so that a try never lasts longer than twice that.
         retries: further tries after a failed connection or a status in `RETRIED`; waits by Retry-After
             where given, else 0.5 s doubled each time, in all at most `patience_s`.
         sleep: replaced in tests.
@@ -127,7 +128,9 @@ class Client:
 
     def _once(self, method: str, url: str, data: bytes | None) -> tuple[int, Mapping[str, str], bytes, str]:
         import requests
+        from urllib3.exceptions import HTTPError, ReadTimeoutError
 
+        deadline = time.monotonic() + self._timeout_s
         headers = dict(self._headers)
         if data is not None:
             headers["Content-Type"] = "application/json"
@@ -141,11 +144,11 @@ class Client:
                 stream=True,
                 allow_redirects=False,
             ) as answer:
-                content = _limited(answer, url)
+                content = _limited(answer, url, deadline)
                 return answer.status_code, answer.headers, content, ""
-        except requests.Timeout:
+        except (requests.Timeout, ReadTimeoutError):
             return 0, {}, b"", f"no answer within {self._timeout_s:g} s"
-        except requests.RequestException as error:
+        except (requests.RequestException, HTTPError) as error:
             return 0, {}, b"", f"no connection ({type(error).__name__})"
 
     def _session(self) -> requests.Session:
@@ -160,10 +163,15 @@ class Client:
         return session
 
 
-def _limited(answer: requests.Response, url: str) -> bytes:
+def _limited(answer: requests.Response, url: str, deadline: float) -> bytes:
+    """The body, read as it comes: a server that sends a byte now and then must not hold us for ever."""
+    import requests
+
     content = bytearray()
-    for piece in answer.iter_content(65536):
+    while piece := answer.raw.read1(65536, decode_content=True):
         content += piece
+        if time.monotonic() > deadline:
+            raise requests.Timeout
         if len(content) > MAX_BYTES:
             raise TransportError(
                 "transport.too-large", f"the answer is over {MAX_BYTES} bytes.", where=public(url)

@@ -22,14 +22,15 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
 
     E-mail addresses, phone numbers and keys are replaced; who asked is never written down.
     """
+    from rageval_action.core.problems import Problems
+    from rageval_action.errors import GoldenError
     from rageval_action.golden import files, table
     from rageval_action.golden.logs import from_log
     from rageval_action.golden.privacy import Detector
-    from rageval_action.golden.problems import Problems
     from rageval_action.golden.store import RowFile
 
     part = files.load(log)["rows"]
-    problems = Problems()
+    problems = Problems(GoldenError)
     start = part.data.lstrip()[:1]
     read = table.read_json if start == b"[" else table.read_jsonl if start == b"{" else table.read_csv
     lines = read(part, problems)

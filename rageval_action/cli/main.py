@@ -6,6 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 import sys
 import traceback
 
@@ -34,8 +35,8 @@ COMMANDS: dict[str, str] = {
 """Command -> `module:attribute`; a command's imports are paid for only when it runs."""
 
 
-EXIT_STOPPED, EXIT_PIPE = 130, 141
-"""As a shell counts a process that SIGINT or SIGPIPE ended."""
+EXIT_STOPPED, EXIT_PIPE, EXIT_TERMINATED = 130, 141, 143
+"""As a shell counts a process that SIGINT, SIGPIPE or SIGTERM ended."""
 
 GC_THRESHOLD = 100_000
 """Hits by the hundred thousand are made and kept, and none of them is ever in a cycle: look for cycles rarely."""
@@ -76,11 +77,19 @@ def main() -> None:
     and nothing is open any more that would need it.
     """
     gc.set_threshold(GC_THRESHOLD)
+    signal.signal(signal.SIGTERM, _terminated)
     code = run()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
+
+
+def _terminated(number: int, frame: object) -> None:
+    """Leave by the way of an exception, once, so that child processes are ended and files are as they were."""
+    del frame
+    signal.signal(number, signal.SIG_IGN)
+    raise SystemExit(EXIT_TERMINATED)
 
 
 def run() -> int:
@@ -93,6 +102,9 @@ def run() -> int:
     except click.exceptions.Abort:
         click.echo("rageval: stopped.", err=True)
         return EXIT_STOPPED
+    except SystemExit as stopped:
+        click.echo("rageval: terminated.", err=True)
+        return int(stopped.code or 0)
     except click.ClickException as error:
         error.show()
         return EXIT_BAD_INPUT

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from rageval_action.core.problems import Problems
 from rageval_action.core.types import Evidence, Notice, Query, QueryAcl, Review, Source
 from rageval_action.errors import GoldenError
-from rageval_action.golden.problems import Problems
 
 Id: TypeAlias = str | int
 
@@ -57,7 +57,7 @@ class Builder:
     """
 
     def __init__(self, path: str, *, repeats: Repeats = "refuse") -> None:
-        self.problems = Problems()
+        self.problems = Problems(GoldenError)
         self._path = path
         self._repeats = repeats
         self._queries: list[Query] = []

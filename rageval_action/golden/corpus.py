@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rageval_action.core.problems import Problems
 from rageval_action.core.types import Chunk
+from rageval_action.errors import GoldenError
 from rageval_action.golden import table
-from rageval_action.golden.problems import Problems
 
 if TYPE_CHECKING:
     from rageval_action.golden.interface import Part
@@ -21,7 +22,7 @@ def read_corpus(part: Part) -> tuple[Chunk, ...]:
     Raises:
         GoldenError: `golden.bad-row` for rows without an id, with their lines.
     """
-    problems = Problems()
+    problems = Problems(GoldenError)
     is_array = part.data.lstrip()[:1] == b"["
     lines = table.read_json(part, problems) if is_array else table.read_jsonl(part, problems)
     chunks: list[Chunk] = []

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.problems import Problems
 from rageval_action.core.trec import parse_qrels
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import RowError
-from rageval_action.golden.problems import Problems
 from rageval_action.golden.table import not_json
 from rageval_action.golden.values import judged, map_grade
 
@@ -99,7 +99,7 @@ def _four(part: Part, options: ReadOptions) -> Grades:
 
 
 def _three(part: Part, options: ReadOptions) -> Judged:
-    problems = Problems()
+    problems = Problems(GoldenError)
     grades: Grades = {}
     lines = list(_lines(part))
     header = not _NUMBER.fullmatch(_split(lines[0][1])[-1])
@@ -155,7 +155,7 @@ def _from_json(part: Part, options: ReadOptions) -> Grades:
         table = msgspec.json.decode(part.data, type=dict[str, object])
     except msgspec.MsgspecError as fault:
         raise GoldenError("golden.bad-json", not_json(fault), where=part.path) from fault
-    problems = Problems()
+    problems = Problems(GoldenError)
     grades: Grades = {}
     for query, value in table.items():
         try:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.problems import some
 from rageval_action.core.types import GoldenSet, Notice
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder, Row
 from rageval_action.golden.files import joint_sha256, require
-from rageval_action.golden.problems import some
 from rageval_action.golden.table import not_json
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from rageval_action.core.hashing import text_hash
+from rageval_action.core.problems import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden.fields import normalise
 from rageval_action.golden.neardup import THRESHOLD, Index
-from rageval_action.golden.problems import Problems
 from rageval_action.golden.text import content_tokens, fold
 from rageval_action.golden.values import is_absent
 
@@ -105,7 +105,7 @@ def from_log(
 
 
 def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, Asked]:
-    problems = Problems()
+    problems = Problems(GoldenError)
     asked: dict[str, Asked] = {}
     for line in lines:
         row = {normalise(str(key)): value for key, value in line.row.items()}

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval_action.core.hashing import text_hash
+from rageval_action.core.problems import Problems, some
 from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl
 from rageval_action.errors import GoldenError
 from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.problems import Problems, some
 from rageval_action.golden.refusal import no_query, no_relevance
 from rageval_action.golden.resolve import Corpus
 

@@ -18,8 +18,8 @@ from rageval_action.golden.explain import kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rageval_action.core.problems import Problems
     from rageval_action.golden.interface import Part
-    from rageval_action.golden.problems import Problems
 
 CONTAINERS = (
     "questions",

@@ -12,8 +12,8 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from rageval_action.core.problems import Problems
     from rageval_action.golden.interface import Part
-    from rageval_action.golden.problems import Problems
 
 ID_NAMES = ("id", "_id", "qid", "query_id", "query-id", "question_id", "topic")
 """Names that topics files use for the query's id, in order of preference."""

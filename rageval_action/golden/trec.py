@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
+from rageval_action.core.problems import some
 from rageval_action.core.types import GoldenSet, Notice
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder, Row
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import joint_path, joint_sha256, require
 from rageval_action.golden.judgments import Grades, read_judgments
-from rageval_action.golden.problems import some
 from rageval_action.golden.topics import Topic, read_topics
 
 if TYPE_CHECKING:

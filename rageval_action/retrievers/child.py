@@ -27,11 +27,20 @@ class DeadError(AnswerError):
 class LineProcess:
     """A running process; ask it one line at a time.
 
+    Args:
+        arguments: program and its arguments.
+        folder: where it runs.
+        how: its environment and user.
+        longest: the longest line that is read, in bytes.
+
     Raises:
         DeadError: from the constructor when the program cannot be started.
     """
 
-    def __init__(self, arguments: list[str], folder: Path, how: Confinement) -> None:
+    def __init__(
+        self, arguments: list[str], folder: Path, how: Confinement, *, longest: int = MAX_LINE
+    ) -> None:
+        self._longest = longest
         try:
             self._process = subprocess.Popen(
                 arguments,
@@ -56,7 +65,7 @@ class LineProcess:
         os.set_blocking(self._stdin(), False)
 
     def ask(self, line: bytes, timeout_s: float) -> bytes:
-        """Write a line; the next line that comes back, an empty one when that was over `MAX_LINE`.
+        """Write a line; the next line that comes back, an empty one when that was over `longest`.
 
         Raises:
             DeadError: it died, closed its output, or gave no line in time (then it is ended).
@@ -127,10 +136,10 @@ class LineProcess:
         while piece := os.read(stream, 65536):
             *ended, rest = piece.split(b"\n")
             for part in ended:
-                over = over or len(line) + len(part) > MAX_LINE
+                over = over or len(line) + len(part) > self._longest
                 self._lines.put(b"" if over else bytes(line + part))
                 line, over = bytearray(), False
-            over = over or len(line) + len(rest) > MAX_LINE
+            over = over or len(line) + len(rest) > self._longest
             line = bytearray() if over else line + rest
         self._lines.put(None)
         self._process.stdout.close()  # type: ignore[union-attr]

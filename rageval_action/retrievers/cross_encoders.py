@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -34,8 +35,11 @@ class SentenceTransformersScorer:
     def __init__(self, model: str, max_length: int) -> None:
         try:
             from sentence_transformers import CrossEncoder
+
+            model_logging = importlib.import_module("transformers.utils.logging")
         except ImportError:
             raise _missing("sentence-transformers", "embed") from None
+        model_logging.disable_progress_bar()
         try:
             self._model: Any = CrossEncoder(model, device="cpu", max_length=max_length)
         except (OSError, ValueError) as error:
@@ -47,7 +51,7 @@ class SentenceTransformersScorer:
         self.cost: dict[str, float] = {}
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The model's raw outputs; the batch size is fixed, since it moves the last digits."""
+        """What the model predicts, by its own activation; the batch size is fixed, since it moves the last digits."""
         pairs = [(query, text) for text in texts]
         values = self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False)
         return [float(value) for value in values]

@@ -81,7 +81,7 @@ class HttpRetriever:
                     else filler.ranking(query, found, depth, latency)
                 )
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)  # whoever stops us does not wait for the service
         return Run(
             rankings=tuple(rankings),
             retriever="http",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval_action.core.types import Query
-from rageval_action.retrievers.external import AnswerError
+from rageval_action.retrievers.clients import ClientRetriever
+from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.options import Options
-from rageval_action.retrievers.stores import StoreRetriever, missing
+from rageval_action.retrievers.store_child import Ask, StoreError
 
 
-class LancedbRetriever(StoreRetriever):
+class LancedbRetriever(ClientRetriever):
     """Asks a table.
 
     Options: `path` (the database folder), `table`, `id` and `vector` (columns), `metric` (l2, cosine, dot: what the
@@ -24,51 +21,52 @@ class LancedbRetriever(StoreRetriever):
 
     name = "lancedb"
     most = 1_000_000
+    store = "LancedbStore"
+    libraries = ("lancedb",)
 
-    def configure(self, options: Options) -> None:
+    def settings(self, options: Options) -> None:
         """Read the options."""
         self._path = Path(options.text("path"))
-        self._table = options.text("table")
-        self._id = options.text("id", "id")
-        self._vector = options.text("vector", "vector")
-        self._metric = options.text("metric", "l2", choices=("l2", "cosine", "dot"))
-        self._exact = options.flag("exact", default=False)
-        self._where = options.text("where", "")
-        self._nprobes = options.integer("nprobes", 0)
-        self._refine = options.integer("refine_factor", 0)
-        self._open: Any = None
+        options.text("table")
+        options.text("id", "id")
+        options.text("vector", "vector")
+        options.text("metric", "l2", choices=("l2", "cosine", "dot"))
+        options.flag("exact", default=False)
+        options.text("where", "")
+        options.integer("nprobes", 0)
+        options.integer("refine_factor", 0)
         if not self._path.is_dir():
             raise options.wrong("path", f"there is no folder {self._path}")
+
+    def told(self) -> dict[str, OptionValue]:
+        """The options, with the folder's whole path."""
+        return super().told() | {"path": str(self._path.resolve())}
+
+
+class LancedbStore:
+    """The newest version of the table, in the process of its own."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        import lancedb
+
+        self._options = options
         try:
-            import lancedb
-        except ImportError:
-            raise missing("lancedb", "lancedb") from None
-        self._library: Any = lancedb
+            self._table = lancedb.connect(options["path"]).open_table(options["table"])
+        except (OSError, ValueError, RuntimeError) as error:
+            raise StoreError(f"LanceDB: {str(error)[:300]}") from None
 
-    def open(self) -> None:
-        """Open the newest version of the table."""
-        try:
-            self._open = self._library.connect(str(self._path)).open_table(self._table)
-        except (OSError, ValueError, RuntimeError, FileNotFoundError) as error:
-            raise AnswerError(f"LanceDB: {str(error)[:300]}") from None
-
-    def close(self) -> None:
-        """Let go of the table."""
-        self._open = None
-
-    def search(self, query: Query, vector: NDArray[np.float32], limit: int) -> list[tuple[str, float]]:
+    def search(self, asked: Ask) -> list[tuple[str, float]]:
         """The nearest rows."""
-        del query
-        if self._open is None:
-            self.open()
+        of = self._options
         try:
-            asked = self._open.search(vector, vector_column_name=self._vector).distance_type(self._metric)
-            asked = asked.bypass_vector_index() if self._exact else asked
-            asked = asked.where(self._where, prefilter=True) if self._where else asked
-            asked = asked.nprobes(self._nprobes) if self._nprobes else asked
-            asked = asked.refine_factor(self._refine) if self._refine else asked
-            found = asked.select([self._id, "_distance"]).limit(limit).to_list()
+            query: Any = self._table.search(asked.numbers(), vector_column_name=of["vector"])
+            query = query.distance_type(of["metric"])
+            query = query.bypass_vector_index() if of["exact"] else query
+            query = query.where(of["where"], prefilter=True) if of["where"] else query
+            query = query.nprobes(of["nprobes"]) if of["nprobes"] else query
+            query = query.refine_factor(of["refine_factor"]) if of["refine_factor"] else query
+            found = query.select([of["id"], "_distance"]).limit(asked.limit).to_list()
         except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
-            raise AnswerError(f"LanceDB: {str(error)[:300]}") from None
-        base = 0.0 if self._metric == "l2" else 1.0
-        return [(str(row[self._id]), base - row["_distance"]) for row in found]
+            raise StoreError(f"LanceDB: {str(error)[:300]}") from None
+        least = 0.0 if of["metric"] == "l2" else 1.0
+        return [(str(row[of["id"]]), least - row["_distance"]) for row in found]

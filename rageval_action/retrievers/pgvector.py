@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval_action.core.types import Query
-from rageval_action.retrievers.external import AnswerError
+from rageval_action.retrievers.clients import ClientRetriever
 from rageval_action.retrievers.options import Options
-from rageval_action.retrievers.stores import StoreRetriever, literal, missing
+from rageval_action.retrievers.store_child import Ask, StoreError
+from rageval_action.retrievers.stores import literal
 from rageval_action.transport import credential
 
 OPERATORS = {
@@ -21,7 +19,7 @@ OPERATORS = {
 }
 
 
-class PgvectorRetriever(StoreRetriever):
+class PgvectorRetriever(ClientRetriever):
     """Asks a table.
 
     Options: `dsn_env` (the variable with the connection string, `DATABASE_URL`), `table`, `id` and `vector` (columns),
@@ -33,90 +31,105 @@ class PgvectorRetriever(StoreRetriever):
 
     name = "pgvector"
     most = 1_000_000
+    store = "PgvectorStore"
+    libraries = ("psycopg",)
+    grace_s = 1.0
 
-    def configure(self, options: Options) -> None:
+    def settings(self, options: Options) -> None:
         """Read the options."""
-        variable = options.text("dsn_env", "DATABASE_URL")
-        self._address = credential(variable, "retriever pgvector, option dsn_env")
-        self._table = options.text("table")
-        self._id = options.text("id", "id")
-        self._vector = options.text("vector", "embedding")
-        self._operator = options.text("operator", "<=>", choices=tuple(OPERATORS))
-        self._type = options.text("type", "vector", choices=("vector", "halfvec"))
-        self._where = options.text("where", "true")
-        self._exact = options.flag("exact", default=False)
-        self._timeout_s = options.number("timeout_s", 30.0, least=0.01)
-        self._settings = {name: str(value) for name, value in options.part("set").items()}
-        options.recorded.update({f"set.{name}": value for name, value in self._settings.items()})
-        self._base: Any = None
-        try:
-            import psycopg
-        except ImportError:
-            raise missing("psycopg", "pgvector") from None
-        self._library: Any = psycopg
+        self._variable = options.text("dsn_env", "DATABASE_URL")
+        self._address = credential(self._variable, "retriever pgvector, option dsn_env")
+        options.text("table")
+        options.text("id", "id")
+        options.text("vector", "embedding")
+        options.text("operator", "<=>", choices=tuple(OPERATORS))
+        options.text("type", "vector", choices=("vector", "halfvec"))
+        options.text("where", "true")
+        options.flag("exact", default=False)
+        options.recorded.update({f"set.{name}": str(value) for name, value in options.part("set").items()})
 
-    def open(self) -> None:
+    def variables(self) -> dict[str, str]:
+        """The connection string, by the name that the options give, and what libpq reads."""
+        libpq = {name: value for name, value in os.environ.items() if name.startswith("PG")}
+        return libpq | {self._variable: self._address}
+
+
+class PgvectorStore:
+    """The connection, in the process of its own."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        import psycopg
+
+        self._library = psycopg
+        self._options = options
+        self._base: Any = None
+        self._connect()
+
+    def _connect(self) -> None:
         """Connect, read-only, with a time limit on every statement."""
+        limit_s = self._options["timeout_s"]
+        settings = {"statement_timeout": str(max(1, int(limit_s * 1000)))}
+        settings |= {
+            name.removeprefix("set."): value
+            for name, value in self._options.items()
+            if name.startswith("set.")
+        }
+        if self._options["exact"]:
+            settings |= {"enable_indexscan": "off", "enable_bitmapscan": "off"}
         try:
-            base = self._library.connect(self._address, connect_timeout=max(2, int(self._timeout_s)))
+            base = self._library.connect(
+                os.environ[self._options["dsn_env"]], connect_timeout=max(2, int(limit_s))
+            )
             base.read_only = True
             base.autocommit = False
-            settings = {"statement_timeout": str(int(self._timeout_s * 1000))} | self._settings
-            if self._exact:
-                settings |= {"enable_indexscan": "off", "enable_bitmapscan": "off"}
             with base.cursor() as cursor:
                 for name, value in settings.items():
                     cursor.execute("SELECT set_config(%s, %s, false)", (name, value))
             base.commit()
         except self._library.Error as error:
-            raise AnswerError(f"PostgreSQL: {_said(error)}") from None
+            raise StoreError(f"PostgreSQL: {_said(error)}") from None
         self._base = base
 
-    def close(self) -> None:
-        """End the connection."""
-        if self._base is not None:
-            self._base.close()
-            self._base = None
-
-    def search(self, query: Query, vector: NDArray[np.float32], limit: int) -> list[tuple[str, float]]:
-        """The first rows by the operator."""
-        if self._base is None or self._base.closed:
-            self.open()
+    def search(self, asked: Ask) -> list[tuple[str, float]]:
+        """The first rows by the operator; a connection that failed is made anew for the next query."""
+        if self._base.closed:
+            self._connect()
         try:
             with self._base.cursor() as cursor:
-                cursor.execute(self._statement(), self._values(query, vector, limit))
+                cursor.execute(self._statement(), _values(asked))
                 found = cursor.fetchall()
             self._base.rollback()
         except self._library.Error as error:
-            self.close()
-            raise AnswerError(f"PostgreSQL: {_said(error)}") from None
-        base = 1.0 if self._operator == "<=>" else 0.0
-        return [(str(name), base - float(distance)) for name, distance in found if distance is not None]
+            self._base.close()
+            raise StoreError(f"PostgreSQL: {_said(error)}") from None
+        least = 1.0 if self._options["operator"] == "<=>" else 0.0
+        return [(str(name), least - float(distance)) for name, distance in found if distance is not None]
 
     def _statement(self) -> Any:
-        sql = self._library.sql
+        sql, of = self._library.sql, self._options
         return sql.SQL(
             "SELECT {id}::text, {vector} {operator} %(vector)s::{type} AS distance FROM {table} "
             "WHERE {where} ORDER BY distance LIMIT %(limit)s"
         ).format(
-            id=sql.Identifier(self._id),
-            vector=sql.Identifier(self._vector),
-            operator=sql.SQL(self._operator),
-            type=sql.SQL(self._type),
-            table=sql.Identifier(*self._table.split(".")),
-            where=sql.SQL(self._where),
+            id=sql.Identifier(of["id"]),
+            vector=sql.Identifier(of["vector"]),
+            operator=sql.SQL(of["operator"]),
+            type=sql.SQL(of["type"]),
+            table=sql.Identifier(*of["table"].split(".")),
+            where=sql.SQL(of["where"]),
         )
 
-    def _values(self, query: Query, vector: NDArray[np.float32], limit: int) -> dict[str, object]:
-        acl = query.acl
-        return {
-            "vector": str(literal(vector)),
-            "limit": limit,
-            "query": query.text,
-            "tenant": acl.tenant if acl else None,
-            "principal": acl.principal if acl else None,
-            "groups": list(acl.groups) if acl else None,
-        }
+
+def _values(asked: Ask) -> dict[str, object]:
+    acl = asked.acl
+    return {
+        "vector": str(literal(asked.numbers())),
+        "limit": asked.limit,
+        "query": asked.text,
+        "tenant": acl.tenant if acl else None,
+        "principal": acl.principal if acl else None,
+        "groups": list(acl.groups) if acl else None,
+    }
 
 
 def _said(error: Exception) -> str:

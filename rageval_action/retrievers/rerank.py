@@ -17,6 +17,7 @@ from rageval_action.retrievers.progress import track
 from rageval_action.retrievers.ranking import ordered
 
 WARM_UP = 1
+GIVE_UP = 10
 
 
 class RerankRetriever:
@@ -24,7 +25,8 @@ class RerankRetriever:
 
     Options: `of` (one retriever, `dense` by default, its own options behind its name), `top`, and those of
     `cross_encoders.scorer`. A hit below the reranked ones gets the least reranked score minus its distance
-    from there, so that scores and order agree; `Hit.stages` keeps the first stage's score of every hit.
+    from there, so that scores and order agree; `Hit.stages` keeps the first stage's score of every hit. After ten
+    queries in a row that the reranker failed the remaining ones are not asked.
     """
 
     def __init__(self, context: RetrieverContext) -> None:
@@ -43,6 +45,7 @@ class RerankRetriever:
         """Rank every query to `depth` distinct documents."""
         ((label, first),) = self._first.items()
         run = first.retrieve(queries, max(depth, self._top))
+        self._failures = 0
         warm_up = self._warm_up(queries, run)
         rankings = [
             self._reranked(query, ranking, depth, label)
@@ -51,12 +54,16 @@ class RerankRetriever:
         return Run(
             rankings=tuple(rankings),
             retriever="rerank",
-            parameters=self._options.recorded | inner_parameters({label: run}),
+            parameters=self._parameters(label, run),
             depth=depth,
             warm_up=max(run.warm_up, warm_up),
             cost=inner_costs([run]) | self._scorer.cost,
             notices=run.notices,
         )
+
+    def _parameters(self, label: str, run: Run) -> dict[str, str | int | float | bool]:
+        own = self._options.recorded
+        return own | {"reranker": own.get("model", "")} | inner_parameters({label: run})
 
     def _warm_up(self, queries: Sequence[Query], run: Run) -> int:
         """Local models are slow the first time; hosted ones cost money, so they are not asked twice."""
@@ -68,12 +75,16 @@ class RerankRetriever:
     def _reranked(self, query: Query, ranking: Ranking, depth: int, label: str) -> Ranking:
         if ranking.error or not ranking.hits:
             return ranking
+        if self._failures >= GIVE_UP:
+            return self._failed(ranking, f"not asked: {GIVE_UP} queries in a row failed")
         began = time.perf_counter()
         head, tail = ranking.hits[: self._top], ranking.hits[self._top :]
         try:
             scores = self._scorer.score(query.text, [self._texts.get(hit.id, "") for hit in head])
         except RagevalError as error:
-            return Ranking(query_id=query.id, latency_ms=ranking.latency_ms, error=f"rerank: {error.message}")
+            self._failures += 1
+            return self._failed(ranking, error.message)
+        self._failures = 0
         hits = _below(_ordered(head, scores), tail, label, depth)
         spent = (time.perf_counter() - began) * 1000
         latency = dict(ranking.latency_ms)
@@ -82,6 +93,9 @@ class RerankRetriever:
         ):  # where the first stage was not timed, the stages would be of different queries
             latency |= {"rerank": spent, "total": latency["total"] + spent}
         return msgspec.structs.replace(ranking, hits=hits, latency_ms=latency)
+
+    def _failed(self, ranking: Ranking, why: str) -> Ranking:
+        return Ranking(query_id=ranking.query_id, latency_ms=ranking.latency_ms, error=f"rerank: {why}")
 
 
 def _ordered(hits: Sequence[Hit], scores: Sequence[float]) -> list[tuple[Hit, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ class RunFileRetriever:
     Options: `file`; `format` (auto, trec, jsonl). A JSON line is `{"query_id": "q1", "results": [{"id": "c7",
     "score": 0.8}, …]}`, where `id` may stand for `query_id` and `hits` for `results` (as `rageval retrieve`
     writes it), with `latency_ms` and `error` if there are any. A query without a line in a TREC run got no
-    results, as trec_eval has it; in a JSON lines file it failed.
+    results, as trec_eval has it; in a JSON lines file it failed. A JSON line that cannot be read costs its query, since
+    whatever wrote the file may have died half-way; a file without one good line is refused.
     """
 
     def __init__(self, context: RetrieverContext) -> None:
@@ -46,7 +48,9 @@ class RunFileRetriever:
         self._context = context
         data = _content(self._file)
         self._jsonl = form == "jsonl" or (form == "auto" and data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{")
-        self._rows = _lines(data, str(self._file)) if self._jsonl else _trec(data, str(self._file))
+        self._bad: list[ConfigError] = []
+        where = str(self._file)
+        self._rows = _lines(data, where, self._bad) if self._jsonl else _trec(data, where)
 
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """The file's rankings for these queries."""
@@ -71,6 +75,9 @@ class RunFileRetriever:
 
     def _told(self, queries: Sequence[Query], depth: int, deepest: int) -> list[Notice]:
         told = []
+        if self._bad:
+            text = f"{len(self._bad)} lines cannot be read, the first: {self._bad[0]}"
+            told.append(Notice(code="run-file.bad-lines", text=text))
         asked = {query.id for query in queries}
         absent = [query.id for query in queries if query.id not in self._rows]
         extra = [name for name in self._rows if name not in asked]
@@ -88,7 +95,10 @@ class RunFileRetriever:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > MAX_BYTES:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):  # a pipe nobody writes to would be read for ever
+            raise ConfigError("run-file.not-a-file", "it is not a regular file.", where=str(path))
+        if about.st_size > MAX_BYTES:
             raise ConfigError("run-file.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
         return path.read_bytes()
     except OSError as error:
@@ -103,18 +113,29 @@ def _trec(data: bytes, where: str) -> dict[str, _Row]:
     }
 
 
-def _lines(data: bytes, where: str) -> dict[str, _Row]:
+def _lines(data: bytes, where: str, bad: list[ConfigError]) -> dict[str, _Row]:
+    """The rows by query; what is wrong with other lines goes into `bad`.
+
+    Raises:
+        ConfigError: `run-file.duplicate-query`; `run-file.bad-line` when there is no good line.
+    """
     rows: dict[str, _Row] = {}
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
         if not line.strip():
             continue
         place = f"{where}:{number}"
-        name, row = _row(line, place)
+        try:
+            name, row = _row(line, place)
+        except ConfigError as error:
+            bad.append(error)
+            continue
         if name in rows:
             raise ConfigError(
                 "run-file.duplicate-query", f'the query "{name}" has a line already.', where=place
             )
         rows[name] = row
+    if bad and not rows:
+        raise bad[0]
     return rows
 
 

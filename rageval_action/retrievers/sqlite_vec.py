@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rageval_action.core.types import Query
-from rageval_action.retrievers.external import AnswerError
+from rageval_action.retrievers.clients import ClientRetriever
+from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.options import Options
-from rageval_action.retrievers.stores import StoreRetriever, missing
+from rageval_action.retrievers.store_child import Ask, StoreError
 
 FUNCTIONS = {"cosine": "vec_distance_cosine", "l2": "vec_distance_l2"}
 
 
-class SqliteVecRetriever(StoreRetriever):
+class SqliteVecRetriever(ClientRetriever):
     """Asks a vec0 table by a full scan, which is what sqlite-vec does in any case.
 
     Options: `file`, `table`, `vector` (column), `metric` (cosine, l2), `texts` (an ordinary table to join
@@ -28,66 +25,70 @@ class SqliteVecRetriever(StoreRetriever):
 
     name = "sqlite-vec"
     most = 1_000_000
+    store = "SqliteVecStore"
+    libraries = ("sqlite_vec", "apsw")
 
-    def configure(self, options: Options) -> None:
+    def settings(self, options: Options) -> None:
         """Read the options."""
         self._file = Path(options.text("file"))
-        self._table = _quoted(options.text("table"))
-        self._vector = _quoted(options.text("vector", "embedding"))
-        self._function = FUNCTIONS[options.text("metric", "l2", choices=tuple(FUNCTIONS))]
-        texts = options.text("texts", "")
-        self._id = _quoted(options.text("id", "rowid"))
-        self._where = options.text("where", "1")
-        self._join = f"JOIN {_quoted(texts)} AS t ON t.rowid = v.rowid" if texts else ""
-        self._of = "t" if texts else "v"
-        self._base: Any = None
+        options.text("table")
+        options.text("vector", "embedding")
+        options.text("metric", "l2", choices=tuple(FUNCTIONS))
+        options.text("texts", "")
+        options.text("id", "rowid")
+        options.text("where", "1")
         if not self._file.is_file():
             raise options.wrong("file", f"there is no file {self._file}")
-        try:
-            import apsw
-            import sqlite_vec
-        except ImportError:
-            raise missing("sqlite-vec and apsw", "sqlite-vec") from None
-        self._library, self._extension = apsw, sqlite_vec.loadable_path()
 
-    def open(self) -> None:
+    def told(self) -> dict[str, OptionValue]:
+        """The options, with the file's whole path."""
+        return super().told() | {"file": str(self._file.resolve())}
+
+
+class SqliteVecStore:
+    """The file, in the process of its own."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
         """Open the file and load the extension; loading is forbidden again at once."""
+        import apsw
+        import sqlite_vec
+
+        self._error = apsw.Error
+        self._statement = _statement(options)
+        self._least = 1.0 if options["metric"] == "cosine" else 0.0
         try:
-            self._base = self._library.Connection(str(self._file), flags=self._library.SQLITE_OPEN_READONLY)
+            self._base = apsw.Connection(options["file"], flags=apsw.SQLITE_OPEN_READONLY)
             self._base.enable_load_extension(True)  # noqa: FBT003 - the library's own signature
-            self._base.load_extension(self._extension)
+            self._base.load_extension(sqlite_vec.loadable_path())
             self._base.enable_load_extension(False)  # noqa: FBT003
-        except self._library.Error as error:
-            raise AnswerError(f"SQLite: {error}") from None
+        except apsw.Error as error:
+            raise StoreError(f"SQLite: {error}") from None
 
-    def close(self) -> None:
-        """Close the file."""
-        if self._base is not None:
-            self._base.close()
-            self._base = None
-
-    def search(self, query: Query, vector: NDArray[np.float32], limit: int) -> list[tuple[str, float]]:
+    def search(self, asked: Ask) -> list[tuple[str, float]]:
         """The nearest rows."""
-        if self._base is None:
-            self.open()
-        statement = (
-            f"SELECT {self._of}.{self._id}, {self._function}(v.{self._vector}, :vector) AS distance "  # noqa: S608
-            f"FROM {self._table} AS v {self._join} WHERE {self._where} ORDER BY distance LIMIT :limit"
-        )
-        acl = query.acl
+        acl = asked.acl
         values = {
-            "vector": np.ascontiguousarray(vector, dtype="<f4").tobytes(),
-            "limit": limit,
-            "query": query.text,
+            "vector": asked.vector,
+            "limit": asked.limit,
+            "query": asked.text,
             "tenant": acl.tenant if acl else None,
             "principal": acl.principal if acl else None,
         }
         try:
-            found = list(self._base.execute(statement, values))
-        except self._library.Error as error:
-            raise AnswerError(f"SQLite: {error}") from None
-        base = 1.0 if self._function == FUNCTIONS["cosine"] else 0.0
-        return [(str(name), base - distance) for name, distance in found if distance is not None]
+            found: list[Any] = list(self._base.execute(self._statement, values))
+        except self._error as error:
+            raise StoreError(f"SQLite: {error}") from None
+        return [(str(name), self._least - distance) for name, distance in found if distance is not None]
+
+
+def _statement(options: dict[str, Any]) -> str:
+    texts = options["texts"]
+    join = f"JOIN {_quoted(texts)} AS t ON t.rowid = v.rowid" if texts else ""
+    return (
+        f"SELECT {'t' if texts else 'v'}.{_quoted(options['id'])}, "  # noqa: S608
+        f"{FUNCTIONS[options['metric']]}(v.{_quoted(options['vector'])}, :vector) AS distance "
+        f"FROM {_quoted(options['table'])} AS v {join} WHERE {options['where']} ORDER BY distance LIMIT :limit"
+    )
 
 
 def _quoted(name: str) -> str:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.core.types import Query, Ranking, Run
-from rageval_action.errors import ConfigError
 from rageval_action.retrievers.external import AnswerError, Filler
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
@@ -57,7 +56,7 @@ class StoreRetriever(ABC):
         """
 
     def open(self) -> None:  # noqa: B027 - nothing to do for a server over HTTP
-        """Connect; called once before the first search.
+        """Connect, where that is still to be done; called before every query, outside its time.
 
         Raises:
             AnswerError: the store cannot be reached.
@@ -65,6 +64,10 @@ class StoreRetriever(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Let go of the store."""
+
+    def clock_ms(self) -> float:
+        """A clock for the times of searches that were answered."""
+        return time.perf_counter() * 1000
 
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """Ask for every query, one after the other; a failure costs the query it happens to."""
@@ -108,13 +111,15 @@ class StoreRetriever(ABC):
             return filler.failed(query, f"not asked: {GIVE_UP} queries in a row failed")
         began = time.perf_counter()
         try:
+            self.open()
+            before, began = self.clock_ms(), time.perf_counter()
             results = self._deep_enough(query, vector, depth, filler)
         except AnswerError as error:
             self._failures += 1
             spent = (time.perf_counter() - began) * 1000
             return filler.failed(query, str(error), {"retrieve": spent, "total": spent})
         self._failures = 0
-        spent = (time.perf_counter() - began) * 1000
+        spent = self.clock_ms() - before
         return filler.ranking(query, results, depth, {"retrieve": spent, "total": spent})
 
     def _deep_enough(
@@ -138,12 +143,3 @@ def _short(score: float) -> float:
 def literal(vector: NDArray[np.float32]) -> list[float]:
     """A vector as JSON and SQL take it: the shortest decimals that give the same 32-bit numbers."""
     return [float(str(number)) for number in vector]
-
-
-def missing(library: str, extra: str) -> ConfigError:
-    """The error for a client library that is not installed."""
-    return ConfigError(
-        "config.missing-extra",
-        f"this retriever needs {library}, which is not installed.",
-        hint=f'Install it: pip install "rag-eval-action[{extra}]".',
-    )

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
+from rageval_action.core.problems import some
 from rageval_action.core.types import Chunk, Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import LFS_MARK
-from rageval_action.snapshots.problems import LFS_HINT, Problems, shown
+from rageval_action.snapshots.problems import LFS_HINT, Problems
 from rageval_action.snapshots.rows import BOM, CorpusRow, decode_each, explain, name_repeats
 
 if TYPE_CHECKING:
@@ -130,6 +131,6 @@ class _Reader:
             text = f"{self._without_doc} rows name no `doc`; each is its own document."
             said.append(("snapshot.no-doc", text))
         if self._moved:
-            text = f"Fields kept as metadata, not embedded: {shown(list(self._moved))}."
+            text = f"Fields kept as metadata, not embedded: {some(list(self._moved), 5)}."
             said.append(("snapshot.extra-fields", text))
         return tuple(Notice(code=code, text=text, where=self.where) for code, text in said)

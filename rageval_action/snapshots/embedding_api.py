@@ -127,11 +127,13 @@ class ApiEmbedder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimension): from the cache by content, the rest asked for in batches."""
-        self._probe()
         unique = list(dict.fromkeys(texts))
         known = self._cache.get([self._key(text) for text in unique])
         vectors = {text: known[self._key(text)] for text in unique if self._key(text) in known}
-        for role, batch in self._batches([text for text in unique if text not in vectors]):
+        missing = [text for text in unique if text not in vectors]
+        if missing:
+            self._probe()
+        for role, batch in self._batches(missing):
             made = self._ask([text.removeprefix(_MARKS[role]) for text in batch], role)
             self._cache.put({self._key(text): vector for text, vector in zip(batch, made, strict=True)})
             vectors |= dict(zip(batch, made, strict=True))
@@ -141,7 +143,10 @@ class ApiEmbedder:
         return np.array(found, dtype=np.float32)
 
     def _probe(self) -> None:
-        """Embed one text twice, in two requests: a service that answers twice differently cannot be compared by."""
+        """Embed one text twice, in two requests: a service that answers twice differently cannot be compared by.
+
+        What is in the cache came from a service that had passed.
+        """
         if self._probed:
             return
         first, second = (np.asarray(self._ask([PROBE], "")[0], dtype=np.float64) for _ in range(2))

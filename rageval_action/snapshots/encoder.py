@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_action.core.snapshot import Snapshot
+    from rageval_action.core.types import Notice
     from rageval_action.snapshots.model import Embedder
 
 Load: TypeAlias = "Callable[[str, str], Embedder]"
@@ -32,6 +33,8 @@ class QueryEncoder:
 
     Attributes:
         origin: where the vectors came from so far: `cached`, `model` or `mixed`.
+        cost: what the model's service was paid so far, by name; empty when there is none.
+        notices: what the model has to say about its vectors.
     """
 
     def __init__(self, snapshot: Snapshot, *, model_path: str, allow_model: bool, load: Load) -> None:
@@ -49,6 +52,16 @@ class QueryEncoder:
         if self._embedded:
             return "mixed" if self._used_cache else "model"
         return "cached"
+
+    @property
+    def cost(self) -> dict[str, float]:
+        """Calls and tokens so far."""
+        return {} if self._model is None else dict(self._model.cost)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What a reader must know about the vectors."""
+        return () if self._model is None else self._model.notices
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimension).
@@ -74,8 +87,12 @@ class QueryEncoder:
         return np.array(found, dtype=np.float32)
 
     def fresh(self, text: str) -> NDArray[np.float32] | None:
-        """The vector of one text, embedded now by the model; None when it came with the snapshot. For timing."""
-        if self._model is None or self._key(text) in self._snapshot.query_vectors:
+        """The vector of one text, embedded now by the model, for timing.
+
+        None when it came with the snapshot, and when it would be paid for: a service is not asked twice, and its cache
+        is no measure of it.
+        """
+        if self._model is None or self._model.cost or self._key(text) in self._snapshot.query_vectors:
             return None
         return self._model.encode([self._snapshot.manifest.query_prefix + text])
 

@@ -17,6 +17,8 @@ from rageval_action.errors import CannotMeasureError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rageval_action.core.types import Notice
+
 BATCH_SIZE = 32
 """Fixed: the size of a batch changes the last bits of a vector."""
 
@@ -25,9 +27,17 @@ _WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.npz")
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. `revision` names the weights, as far as they can be named."""
+    """Turns texts into vectors.
+
+    Attributes:
+        revision: names the weights, as far as they can be named.
+        cost: calls and tokens so far, by name; empty when nobody is paid.
+        notices: what the reader of a result must know about the vectors.
+    """
 
     revision: str
+    cost: dict[str, float]
+    notices: tuple[Notice, ...]
 
     def count_cut(self, texts: Sequence[str]) -> int:
         """How many of the texts are longer than what the model reads; the rest of them is not in the vector."""
@@ -111,6 +121,8 @@ class _SentenceTransformer:
         self._model = model
         self._batch_size = batch_size
         self.revision = revision
+        self.cost: dict[str, float] = {}
+        self.notices: tuple[Notice, ...] = ()
 
     def count_cut(self, texts: Sequence[str]) -> int:
         most = int(getattr(self._model, "max_seq_length", None) or sys.maxsize)

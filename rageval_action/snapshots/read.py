@@ -6,12 +6,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from rageval_action.core.problems import some
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots import manifest as files
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
-from rageval_action.snapshots.problems import Problems, shown
+from rageval_action.snapshots.problems import Problems
 from rageval_action.snapshots.queries import read_queries
 from rageval_action.snapshots.remote import fetch
 from rageval_action.snapshots.rows import is_blank, read_chunks, text_notices
@@ -230,7 +231,7 @@ def _vector_notices(
     """Zero vectors, and norms that do not fit what the manifest says."""
     said: list[tuple[str, str]] = []
     if measured.zero_rows:
-        named = shown([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows])
+        named = some([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows], 5)
         count = len(measured.zero_rows)
         said.append(("snapshot.zero-vector", f"{count} vectors are zero and cannot be found: rows {named}."))
     unit = is_unit(measured)

@@ -9,8 +9,10 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from unittest import mock
@@ -23,10 +25,11 @@ from rageval_action.core.types import Chunk, Query, Run
 from rageval_action.retrievers import rerank
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import OptionValue, Retriever, RetrieverContext, build
-from tests.fakes import search_servers
+from rageval_action.retrievers.stores import literal
+from tests.fakes import rerankers, search_servers
 from tests.fakes.databases import fill_chroma, fill_lancedb, fill_postgres, fill_sqlite_vec
 from tests.fakes.programs.words import Search, cosine, vector
-from tests.fakes.server import FakeService, Request
+from tests.fakes.server import FakeService, Handler, Reply, Request
 from tests.unit.retrievers.programs import FOLDER, interpreter
 
 Maker = Callable[[str, RetrieverContext], Retriever]
@@ -39,6 +42,11 @@ _KEPT: list[object] = []
 
 WORDS: list[str] = []
 """The words that vectors count; the suite sets them."""
+
+
+def word_vector(text: str) -> NDArray[np.float32]:
+    """How often each of the words occurs, and a little of everything."""
+    return np.array([text.split().count(word) for word in WORDS], dtype=np.float32) + np.float32(0.001)
 
 
 def _with(context: RetrieverContext, options: dict[str, OptionValue]) -> RetrieverContext:
@@ -71,7 +79,7 @@ def _served(
     """A maker that starts a server once for each corpus."""
 
     def fill(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
-        service = start(chunks, vectors)
+        service = troubled(start(chunks, vectors))
         _KEPT.append(service.__enter__())
         return {"url": service.url, **options}
 
@@ -166,6 +174,72 @@ def _rerank(name: str, context: RetrieverContext) -> Retriever:
         return build(name, _with(context, {"top": 500}))
 
 
+STUCK, BROKEN = "stuck", "broken"
+"""Texts of queries at which the system behind a retriever hangs, and at which it fails."""
+
+RELEASE, ASKED, WAITED_FOR = threading.Event(), threading.Event(), threading.Event()
+"""Set by a test: a server that hangs goes on. Set by the server: it was asked what it hangs at; it gave up hanging,
+since somebody waited for it."""
+
+
+def troubled(service: FakeService) -> FakeService:
+    """The server, which hangs at the query `STUCK` and fails at `BROKEN`, by its text or its vector."""
+
+    def marks(text: str) -> tuple[bytes, ...]:
+        return msgspec.json.encode(text), msgspec.json.encode(literal(word_vector(text)))
+
+    def wrapped(handler: Handler) -> Handler:
+        def handle(request: Request, match: re.Match[str]) -> object:
+            if any(mark in request.body for mark in marks(STUCK)):
+                ASKED.set()
+                if not RELEASE.wait(60):
+                    WAITED_FOR.set()
+                return Reply(status=410)
+            if any(mark in request.body for mark in marks(BROKEN)):
+                return Reply(status=400, body=b"broken")
+            return handler(request, match)
+
+        return handle
+
+    service.routes = {route: wrapped(handler) for route, handler in service.routes.items()}
+    return service
+
+
+def _hosted_rerank(name: str, context: RetrieverContext) -> Retriever:
+    """A hosted reranker over the dense retriever."""
+    service = troubled(rerankers.service("cohere"))
+    _KEPT.append(service.__enter__())
+    os.environ["RAGEVAL_CONTRACT_KEY"] = rerankers.KEY
+    options: dict[str, OptionValue] = {
+        "backend": "cohere",
+        "model": "m",
+        "api_key_env": "RAGEVAL_CONTRACT_KEY",
+    }
+    return build(name, _with(context, {**options, "url": service.url}))
+
+
+def _hybrid_of_http(name: str, context: RetrieverContext) -> Retriever:
+    """The dense retriever beside a service."""
+    service = troubled(_http(context.snapshot.chunks, np.concatenate(context.snapshot.shards)))
+    _KEPT.append(service.__enter__())
+    own = {f"http.{option}": value for option, value in context.options.items()}
+    return build(
+        name, msgspec.structs.replace(context, options={"of": "dense,http", "http.url": service.url, **own})
+    )
+
+
+def _failed_in_file(name: str, context: RetrieverContext) -> Retriever:
+    """A run file in which one query failed."""
+    path = _folder() / "run.jsonl"
+    rows: list[dict[str, object]] = [
+        {"query_id": "q-one", "results": ["文件-1"]},
+        {"query_id": "q-broken", "error": "no index"},
+    ]
+    rows += [{**rows[0], "query_id": "q-two"}, {"query_id": "q-nothing", "results": []}]
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return build(name, _with(context, {"file": str(path)}))
+
+
 MAKERS: dict[str, Maker] = {
     "bm25": build,
     "chroma": _once("chroma", _chroma),
@@ -187,3 +261,41 @@ MAKERS: dict[str, Maker] = {
     "sqlite-vec": _once("sqlite-vec", _sqlite),
 }
 """Retriever -> how it is built over a context's chunks."""
+
+TROUBLED: dict[str, Maker] = {
+    **MAKERS,
+    "hybrid": _hybrid_of_http,
+    "rerank": _hosted_rerank,
+    "run-file": _failed_in_file,
+}
+"""Retriever -> how it is built so that `STUCK` hangs and `BROKEN` fails; see `IN_PROCESS` for stores."""
+
+IN_PROCESS = frozenset({"chroma", "lancedb", "pgvector", "sqlite-vec"})
+"""Stores whose client library has a process of its own: the suite freezes or kills that."""
+
+NO_TIME_LIMIT: dict[str, str] = {
+    "bm25": "it computes in our own process and waits for nobody",
+    "dense": "it computes in our own process and waits for nobody",
+    "run-file": "it reads a regular file, once, and refuses anything else",
+}
+"""Retriever -> why no time-out applies to it."""
+
+RETRIED = frozenset({"elasticsearch", "http", "meilisearch", "opensearch", "qdrant", "rerank"})
+"""Retrievers whose requests are tried again, unless told otherwise."""
+
+FINDS_NOTHING: dict[str, dict[str, OptionValue]] = {
+    "bm25": {"matches_only": True},
+    "command": {},
+    "elasticsearch": {"filter": '{"term": {"doc": "none"}}'},
+    "http": {},
+    "lancedb": {"where": "doc = 'none'"},
+    "meilisearch": {"filter": '"doc = \\"none\\""'},
+    "opensearch": {"filter": '{"term": {"doc": "none"}}'},
+    "pgvector": {"where": "doc = 'none'"},
+    "python": {},
+    "qdrant": {"filter": '{"must": [{"key": "doc", "match": {"value": "none"}}]}'},
+    "run-file": {},
+    "sqlite-vec": {"where": "t.doc = 'none'"},
+}
+"""Retriever -> options under which it finds nothing for the query `nothing`. The others always find something that
+may be seen."""

@@ -6,8 +6,14 @@ that needs more than a snapshot gets what it needs in `CASES`.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Sequence
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +24,16 @@ from rageval_action.core.hashing import text_hash
 from rageval_action.core.ranking import unit_scores
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run, Unit
-from rageval_action.retrievers.interface import RETRIEVERS, Access, Retriever, RetrieverContext, build
+from rageval_action.errors import ConfigError
+from rageval_action.retrievers.child import LineProcess
+from rageval_action.retrievers.interface import (
+    RETRIEVERS,
+    Access,
+    OptionValue,
+    Retriever,
+    RetrieverContext,
+    build,
+)
 from tests.contracts import built
 
 UNITS: tuple[Unit, ...] = ("chunk", "document")
@@ -53,17 +68,14 @@ WORDS = [
     "clé",
     "delta",
     "echo",
+    built.STUCK,
+    built.BROKEN,
 ]
 built.WORDS[:] = WORDS
 
 
-def _vector(text: str) -> NDArray[np.float32]:
-    counts = np.array([text.split().count(word) for word in WORDS], dtype=np.float32)
-    return counts + np.float32(0.001)
-
-
 def _encode(texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.array([_vector(text) for text in texts])
+    return np.array([built.word_vector(text) for text in texts])
 
 
 def _snapshot(chunks: Sequence[Chunk]) -> Snapshot:
@@ -75,7 +87,7 @@ def _snapshot(chunks: Sequence[Chunk]) -> Snapshot:
         metric="cosine",
         normalised=False,
     )
-    vectors = np.array([_vector(chunk.text) for chunk in chunks])
+    vectors = np.array([built.word_vector(chunk.text) for chunk in chunks])
     return Snapshot(path="made", manifest=manifest, chunks=tuple(chunks), shards=(vectors,))
 
 
@@ -108,6 +120,12 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@functools.cache
+def _kept(name: str, depth: int = 10) -> Run:
+    """One run of the usual queries over the usual corpus, for tests that only look at it."""
+    return _run(name, _corpus(), depth=depth)
+
+
 def _run(
     name: str,
     chunks: Sequence[Chunk],
@@ -124,14 +142,14 @@ def test_every_retriever_has_a_case() -> None:
 
 
 def test_one_ranking_a_query_in_the_order_given(name: str) -> None:
-    run = _run(name, _corpus())
+    run = _kept(name)
     assert [ranking.query_id for ranking in run.rankings] == [query.id for query in QUERIES]
     assert (run.retriever, run.depth) == (name, 10)
     assert all(not ranking.error for ranking in run.rankings)
 
 
 def test_hits_are_in_the_one_order_each_id_once(name: str) -> None:
-    for ranking in _run(name, _corpus()).rankings:
+    for ranking in _kept(name).rankings:
         keys = [(hit.score, hit.id) for hit in ranking.hits]
         assert keys == sorted(keys, reverse=True)
         assert len({hit.id for hit in ranking.hits}) == len(ranking.hits) > 0
@@ -141,7 +159,7 @@ def test_hits_are_in_the_one_order_each_id_once(name: str) -> None:
 
 def test_hits_say_what_the_snapshot_says(name: str) -> None:
     chunks = {chunk.id: chunk for chunk in _corpus()}
-    for ranking in _run(name, _corpus()).rankings:
+    for ranking in _kept(name).rankings:
         for hit in ranking.hits:
             chunk = chunks[hit.id]
             assert (hit.doc, hit.start, hit.end) == (chunk.doc, chunk.start, chunk.end)
@@ -150,7 +168,7 @@ def test_hits_say_what_the_snapshot_says(name: str) -> None:
 
 def test_the_depth_counts_distinct_documents(name: str) -> None:
     for depth in (1, 7, 20, 500):
-        for ranking in _run(name, _corpus(), depth=depth).rankings:
+        for ranking in _kept(name, depth).rankings:
             documents = len({hit.doc for hit in ranking.hits})
             if CASES[name].returns_all:
                 assert documents >= min(depth, 20)
@@ -159,9 +177,7 @@ def test_the_depth_counts_distinct_documents(name: str) -> None:
 
 
 def test_a_smaller_depth_is_the_beginning_of_a_larger_one(name: str) -> None:
-    for short, long in zip(
-        _run(name, _corpus(), depth=5).rankings, _run(name, _corpus(), depth=20).rankings, strict=True
-    ):
+    for short, long in zip(_kept(name, 5).rankings, _kept(name, 20).rankings, strict=True):
         for unit in UNITS:
             first = [column[:5] for column in unit_scores(short.hits, unit)]
             assert [column[:5] for column in unit_scores(long.hits, unit)] == first
@@ -189,13 +205,13 @@ def test_storage_order_does_not_matter(name: str) -> None:
 
 
 def test_running_again_gives_the_same(name: str) -> None:
-    one, other = _run(name, _corpus()), _run(name, _corpus())
+    one, other = _kept(name), _run(name, _corpus())
     assert [ranking.hits for ranking in one.rankings] == [ranking.hits for ranking in other.rankings]
     assert one.parameters == other.parameters
 
 
 def test_a_query_is_not_moved_by_its_neighbours(name: str) -> None:
-    together = _run(name, _corpus())
+    together = _kept(name)
     for number, query in enumerate(QUERIES):
         assert _run(name, _corpus(), [query]).rankings[0].hits == together.rankings[number].hits
     assert together.rankings[0].hits == together.rankings[3].hits, "the same text twice"
@@ -206,7 +222,7 @@ def test_no_queries_give_no_rankings(name: str) -> None:
 
 
 def test_latencies_are_of_known_stages_and_add_up(name: str) -> None:
-    run = _run(name, _corpus())
+    run = _kept(name)
     timed = [ranking.latency_ms for ranking in run.rankings if ranking.latency_ms]
     assert timed, "some query is timed"
     for stages in timed:
@@ -259,4 +275,132 @@ def test_who_may_see_nothing_gets_nothing_and_no_error(name: str) -> None:
     ]
     query = Query(id="q", text="rotate vpn certificate", acl=QueryAcl(tenant="other"))
     (ranking,) = _run(name, closed, [query]).rankings
+    assert (ranking.hits, ranking.error) == ((), "")
+
+
+# What the system behind a retriever does wrong costs the queries concerned
+
+
+ONE, TWO = Query(id="q-one", text="rotate vpn certificate"), Query(id="q-two", text="樣本 검색")
+STUCK, BROKEN = Query(id="q-stuck", text=built.STUCK), Query(id="q-broken", text=built.BROKEN)
+LIMITED = sorted(set(RETRIEVERS) - set(built.NO_TIME_LIMIT))
+
+
+def _troubled(name: str, **options: OptionValue) -> Retriever:
+    if name in built.RETRIED:
+        options.setdefault("retries", 0)
+    encode = _spoilt if name == "dense" else _encode
+    context = RetrieverContext(snapshot=_snapshot(_corpus()), encode=encode, access="audit", options=options)
+    return built.TROUBLED[name](name, context)
+
+
+def _spoilt(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors, of which that of `BROKEN` cannot be searched with."""
+    vectors = _encode(texts)
+    vectors[[text == built.BROKEN for text in texts]] = np.nan
+    return vectors
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A process that a store's library runs in freezes at the one query and is killed at the other."""
+    real = LineProcess.ask
+
+    def ask(process: LineProcess, line: bytes, timeout_s: float) -> bytes:
+        if f'"text":"{built.STUCK}"'.encode() in line:
+            os.kill(process._process.pid, signal.SIGSTOP)
+            built.ASKED.set()
+        if f'"text":"{built.BROKEN}"'.encode() in line:
+            os.kill(process._process.pid, signal.SIGKILL)
+        if f'"query":"{built.STUCK}"'.encode() in line:
+            built.ASKED.set()
+        return real(process, line, timeout_s)
+
+    monkeypatch.setattr(LineProcess, "ask", ask)
+    built.RELEASE.clear()
+    built.ASKED.clear()
+    built.WAITED_FOR.clear()
+    yield
+    built.RELEASE.set()
+
+
+def _children() -> set[str]:
+    """Processes that this one started and that are still there."""
+    return set(" ".join(path.read_text() for path in Path("/proc/self/task").glob("*/children")).split())
+
+
+def _answers(run: Run) -> list[list[tuple[str, float]]]:
+    return [[(hit.id, hit.score) for hit in ranking.hits] for ranking in run.rankings]
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
+    retriever = _troubled(name, timeout_s=5.0)
+    whole = _answers(retriever.retrieve([ONE, TWO], 10))
+    before = _children()
+    run = retriever.retrieve([ONE, STUCK, TWO], 10)
+    assert built.ASKED.is_set()
+    first, stuck, second = run.rankings
+    assert re.search(r"no answer within [56] s", stuck.error), stuck.error
+    assert stuck.hits == ()
+    assert (first.error, second.error) == ("", "")
+    assert _answers(run)[::2] == whole
+    assert _children() <= before, "nothing is left running"
+
+
+@pytest.mark.parametrize("name", sorted(built.NO_TIME_LIMIT))
+def test_a_retriever_without_a_time_limit_waits_for_nothing(name: str) -> None:
+    with pytest.raises(ConfigError, match="no option") as caught:
+        _troubled(name, timeout_s=5.0)
+    assert caught.value.code == "config.unknown-option", built.NO_TIME_LIMIT[name]
+
+
+@pytest.mark.usefixtures("played")
+@pytest.mark.parametrize("name", sorted(set(RETRIEVERS) - {"bm25"}))  # which no query can make fail
+def test_a_system_that_fails_costs_the_query_it_fails_at(name: str) -> None:
+    run = _troubled(name).retrieve([ONE, BROKEN, TWO], 10)
+    first, broken, second = run.rankings
+    assert broken.error
+    assert broken.hits == ()
+    assert (first.error, second.error) == ("", "")
+    assert first.hits
+    assert second.hits
+    assert [ranking.query_id for ranking in run.rankings] == ["q-one", "q-broken", "q-two"]
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """SIGINT as a person's Ctrl-C, sent once the system behind the retriever was asked."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    done = threading.Event()
+
+    def send() -> None:
+        if built.ASKED.wait(300) and not done.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    yield
+    done.set()
+    built.ASKED.set()
+    sender.join()
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("played", "interrupts")
+@pytest.mark.parametrize("name", LIMITED)
+def test_a_stopped_run_waits_for_nobody_and_leaves_nothing_running(name: str) -> None:
+    retriever = _troubled(name, timeout_s=3600.0)
+    before = _children()
+    with pytest.raises(KeyboardInterrupt):
+        retriever.retrieve([STUCK, ONE], 10)
+    assert not built.WAITED_FOR.is_set()
+    assert _children() <= before
+
+
+@pytest.mark.parametrize("name", sorted(built.FINDS_NOTHING))
+def test_finding_nothing_is_no_error(name: str) -> None:
+    nothing = Query(id="q-nothing", text="nothing")
+    (ranking,) = _troubled(name, **built.FINDS_NOTHING[name]).retrieve([nothing], 10).rankings
     assert (ranking.hits, ranking.error) == ((), "")

@@ -28,9 +28,19 @@ def places():
         yield os.path.join(os.getcwd(), name)
 
 
-needle = "s3cret" + "-needle"
-found = [path for path in places() if needle.encode() in readable(path)]
-found += [f"env {name}" for name, value in os.environ.items() if needle in value]
-for line in sys.stdin:
-    asked = json.loads(line)
-    print(json.dumps({"id": asked["id"], "results": ["c1", *found], "uid": os.getuid()}), flush=True)
+def seen():
+    needle = "s3cret" + "-needle"
+    found = [path for path in places() if needle.encode() in readable(path)]
+    return found + [f"env {name}" for name, value in os.environ.items() if needle in value]
+
+
+def search(query, depth):
+    return ["vpn-cert#0", *seen()]
+
+
+if __name__ == "__main__":
+    known = sys.argv[1] if len(sys.argv) > 1 else "c1"
+    found = seen()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        print(json.dumps({"id": asked["id"], "results": [known, *found], "uid": os.getuid()}), flush=True)

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import time
 
 
 def load(path):
@@ -26,6 +27,12 @@ class Search:
         self.chunks = [(name, vector(text, self.words)) for name, text in held["chunks"]]
 
     def __call__(self, query):
+        if query == "stuck":
+            time.sleep(3600)
+        if query == "broken":
+            raise ValueError("the index is broken")
+        if query == "nothing":
+            return []
         asked = vector(query, self.words)
         return [[name, cosine(asked, counts)] for name, counts in self.chunks]
 

@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rageval_action.core.types import Query
-from rageval_action.errors import ConfigError
+from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers import cross_encoders, rerank
+from rageval_action.retrievers.interface import build
 from rageval_action.retrievers.rerank import RerankRetriever
 from rageval_action.transport import TransportError
 from tests.fakes import rerankers
 from tests.fakes.server import FakeService, Reply
-from tests.packaged import cross_encoder
+from tests.packaged import cross_encoder, torch_cross_encoder
 from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 from tests.unit.retrievers.test_bm25 import means
 
@@ -77,6 +79,15 @@ def test_a_reranker_that_fails_costs_that_query(scorer: CountingScorer) -> None:
     run = RerankRetriever(context(snapshot(LINES), of="bm25")).retrieve(ASKED, 3)
     assert run.rankings[0].error == "rerank: it broke."
     assert run.rankings[0].hits == ()
+
+
+def test_a_reranker_that_keeps_failing_is_not_asked_for_ever(scorer: CountingScorer) -> None:
+    scorer.fail = True
+    many = [Query(id=f"q{at}", text="key") for at in range(12)]
+    run = RerankRetriever(context(snapshot(LINES), of="bm25")).retrieve(many, 3)
+    errors = [ranking.error for ranking in run.rankings]
+    assert errors[:10] == ["rerank: it broke."] * 10
+    assert errors[10:] == ["rerank: not asked: 10 queries in a row failed"] * 2
 
 
 def test_a_query_that_the_first_stage_failed_stays_failed(scorer: CountingScorer, exact: str) -> None:
@@ -161,6 +172,71 @@ def test_busy_services_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
         run = RerankRetriever(built).retrieve(ASKED, 2)
     assert not run.rankings[0].error
     assert len(service.requests) == 3
+
+
+@pytest.fixture(scope="module")
+def torch_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    pytest.importorskip("sentence_transformers")
+    return str(torch_cross_encoder(tmp_path_factory.mktemp("cross-encoder")))
+
+
+PASSAGES = [
+    "Capital letters begin a sentence.",
+    "Paris is the capital and largest city of France.",
+    "The capital of Germany is Berlin.",
+    *(f"Passage {at} is long and speaks of other things. " + "It goes on. " * at for at in range(20)),
+]
+FRANCE = "what is the capital of france"
+
+
+def test_the_same_cross_encoder_by_sentence_transformers(torch_model: str) -> None:
+    scorer = cross_encoders.SentenceTransformersScorer(torch_model, 512)
+    assert str(scorer._model.device) == "cpu"
+    assert scorer.cost == {}
+    scores = scorer.score(FRANCE, PASSAGES)
+    assert len(scores) == len(PASSAGES)
+    assert max(scores) == scores[1] > 5.0
+    assert max(score for at, score in enumerate(scores) if at != 1) < 0.0
+    assert scorer.score(FRANCE, PASSAGES) == scores, "to the last digit"
+    alone = [scorer.score(FRANCE, [passage])[0] for passage in PASSAGES]
+    assert alone == pytest.approx(scores, abs=1e-4), "neighbours in a batch move the last digits at most"
+    onnx = cross_encoders.OnnxScorer(str(cross_encoder()), 512, 1).score(FRANCE, PASSAGES[:3])
+    assert scores[:3] == pytest.approx(onnx, abs=0.5), (
+        "the weights are the same; the other one rounds on its way"
+    )
+
+
+def test_sentence_transformers_rerank_and_the_stages_say_so(torch_model: str) -> None:
+    lines = texts(*PASSAGES[:3], "france france capital", "nothing of the kind")
+    asked = [Query(id="q", text=FRANCE), Query(id="r", text="the key"), Query(id="s", text=FRANCE)]
+    built = context(
+        snapshot(lines), of="bm25", backend="sentence-transformers", model=torch_model, top=4, max_length=64
+    )
+    run = RerankRetriever(built).retrieve(asked, 5)
+    hits = run.rankings[0].hits
+    assert hits[0].id == "c2"
+    assert hits[0].score > 5.0
+    keys = [(hit.score, hit.id) for hit in hits]
+    assert keys == sorted(keys, reverse=True)
+    first = RerankRetriever(
+        context(snapshot(lines), of="bm25", backend="onnx", model=str(cross_encoder()), top=4)
+    )
+    assert [hit.id for hit in first.retrieve(asked, 5).rankings[0].hits[:4]] == [hit.id for hit in hits[:4]]
+    plain = {
+        hit.id: hit.score
+        for hit in build("bm25", context(snapshot(lines))).retrieve(asked, 5).rankings[0].hits
+    }
+    assert {hit.id: (hit.stages or {})["bm25"] for hit in hits} == plain
+    assert run.rankings[2].hits == hits, "a query is not moved by its neighbours"
+    assert set(run.rankings[0].latency_ms) == {"retrieve", "rerank", "total"}
+    assert run.parameters["reranker"] == torch_model
+
+
+def test_a_model_that_cannot_be_loaded_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(CannotMeasureError) as caught:
+        cross_encoders.SentenceTransformersScorer(str(tmp_path), 512)
+    assert (caught.value.code, caught.value.exit_code) == ("rerank.model-not-loaded", 3)
 
 
 def test_a_real_cross_encoder_puts_the_answer_first() -> None:

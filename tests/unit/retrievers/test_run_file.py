@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import msgspec
@@ -68,7 +69,7 @@ def test_what_a_retriever_wrote_is_read_back(tmp_path: Path) -> None:
     ("content", "where"),
     [
         ('{"query_id": "q1", "results": []}\n{"query_id": "q1", "results": []}', ":2"),
-        ('{"query_id": "q1", "results": []}\n{broken', ":2"),
+        ('\n{broken\n{"query_id": "q1", "results": ', ":2"),
         ('{"results": []}', ":1"),
         ('{"query_id": true}', ":1"),
         ("q1 Q0 c1 1 0.5 t\nq1 Q0 c1 2 0.4 t\n", ":2"),
@@ -87,6 +88,22 @@ def test_a_bad_row_of_results_costs_its_query(tmp_path: Path) -> None:
     run = read(tmp_path / "run", '{"query_id": "q1", "results": 7}\n{"query_id": "q2", "results": ["c1"]}')
     assert run.rankings[0].error.startswith("the results are not a list")
     assert run.rankings[1].hits
+
+
+@pytest.mark.parametrize("line", ['{"query_id": "q1", "res', '{"query_id": "q1", "results": [["c1", NaN]]}'])
+def test_a_line_that_cannot_be_read_costs_its_query(tmp_path: Path, line: str) -> None:
+    run = read(tmp_path / "run", f'{{"query_id": "q2", "results": ["c1"]}}\n{line}')
+    assert run.rankings[0].error == "the run file has no line for this query"
+    assert [hit.id for hit in run.rankings[1].hits] == ["c1"]
+    assert run.notices[0].code == "run-file.bad-lines"
+    assert f"{tmp_path / 'run'}:2: the line is not JSON" in run.notices[0].text
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run")
+    with pytest.raises(ConfigError) as caught:
+        RunFileRetriever(context(snapshot(THREE), file=str(tmp_path / "run")))
+    assert caught.value.code == "run-file.not-a-file"
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
+from rageval_action.retrievers import clients, search
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import OptionValue, build
 from tests.fakes import search_servers
@@ -168,6 +172,74 @@ def test_chroma(tmp_path: Path) -> None:
         ask("chroma", collection="docs")
 
 
+@pytest.mark.parametrize("name", ["chroma", "lancedb", "pgvector", "sqlite-vec"])
+def test_a_client_library_that_is_not_there_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clients, "find_spec", lambda library: None)
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nowhere")
+    (tmp_path / "chroma.sqlite3").touch()
+    where: dict[str, dict[str, OptionValue]] = {
+        "chroma": {"path": str(tmp_path), "collection": "docs"},
+        "lancedb": {"path": str(tmp_path), "table": "docs"},
+        "pgvector": {"table": "docs"},
+        "sqlite-vec": {"file": str(tmp_path / "chroma.sqlite3"), "table": "docs"},
+    }
+    with pytest.raises(ConfigError) as caught:
+        ask(name, **where[name])
+    assert caught.value.code == "config.missing-extra"
+    assert f"rag-eval-action[{name}]" in caught.value.hint
+
+
+# What hangs for real is ended, and the next query gets a new process
+
+
+def hung(run: Run) -> bool:
+    """The second query ran out of time; the first and the third were answered."""
+    first, second, third = run.rankings
+    return not first.error and not third.error and second.error.startswith("no answer within")
+
+
+THREE = [Query(id="q1", text="one"), Query(id="q2", text="hang"), Query(id="q3", text="three")]
+
+
+def test_sql_without_end_in_a_file(tmp_path: Path) -> None:
+    path = str(fill_sqlite_vec(tmp_path / "v.db", CHUNKS, VECTORS))
+    endless = "(WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n) > 0"
+    options: dict[str, OptionValue] = {"file": path, "table": "vec", "texts": "chunks", "id": "chunk_id"}
+    run = ask("sqlite-vec", THREE, where=f":query <> 'hang' OR {endless}", timeout_s=1.0, **options)
+    assert hung(run)
+
+
+def test_a_statement_without_end_where_the_database_has_no_limit(table: str) -> None:
+    where = "%(query)s::text <> 'hang' OR pg_sleep(15) IS NULL"
+    run = ask("pgvector", THREE, table=table, where=where, timeout_s=1.0, set__statement_timeout=0)
+    assert hung(run)
+
+
+def test_a_table_whose_file_never_ends(tmp_path: Path) -> None:
+    folder = fill_lancedb(tmp_path / "db", CHUNKS, VECTORS)
+    (data,) = folder.rglob("data/*.lance")
+    data.unlink()
+    os.mkfifo(data)
+    run = ask("lancedb", ASKED[:1], path=str(folder), table="docs", timeout_s=1.0, start_timeout_s=60.0)
+    assert run.rankings[0].error == "no answer within 1 s"
+
+
+def test_a_chroma_server_that_never_answers() -> None:
+    pytest.importorskip("chromadb")
+    done = threading.Event()
+
+    def never(*_: object) -> object:
+        assert done.wait(300)
+        return Reply(status=410)
+
+    with FakeService({"GET .*": never, "POST .*": never}) as service:
+        run = ask("chroma", ASKED[:1], url=service.url, collection="docs", start_timeout_s=3.0)
+        done.set()
+    assert run.rankings[0].error == "no answer within 3 s"
+
+
 # Servers
 
 
@@ -290,25 +362,27 @@ def _asked_of(
         path = str(fill_sqlite_vec(folder / "v.db", chunks, vectors))
         return run(file=path, table="vec", texts="chunks", id="chunk_id", metric="cosine")
     if store == "lancedb":
-        return run(
-            path=str(fill_lancedb(folder / "db", chunks, vectors)), table="docs", metric="cosine", exact=True
-        )
+        path = str(fill_lancedb(folder / "db", chunks, vectors))
+        return run(path=path, table="docs", metric="cosine", exact=True)
     if store == "pgvector":
         return run(table="real", exact=True)
+    if store == "dense":
+        return run()
     with search_servers.qdrant(chunks, vectors) as service:
-        return run(url=service.url, collection="docs", id="payload.chunk_id", exact=True)
+        found = run(url=service.url, collection="docs", id="payload.chunk_id", exact=True)
+        assert len(service.requests) > len(found.rankings), "every query was asked, by Qdrant's own engine"
+        return found
 
 
-@pytest.mark.parametrize("store", ["pgvector", "sqlite-vec", "lancedb", "qdrant"])
-@pytest.mark.parametrize("name", ["anthropic_docs", "cranfield"])
+@pytest.mark.parametrize("store", ["dense", "pgvector", "sqlite-vec", "lancedb", "qdrant"])
+@pytest.mark.parametrize(("name", "count"), [("anthropic_docs", 100), ("cranfield", 225)])
 def test_exact_stores_rank_as_our_own_search_does(
-    store: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: str, name: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every store against every row scored in double precision; `dense` is our search by FAISS."""
     if store == "qdrant":
         pytest.importorskip("qdrant_client")
     made, queries, asked = corpus(name)
-    if store == "qdrant":  # its embedded engine is plain Python: a third of the queries is enough
-        queries, asked = queries[::3], asked[::3]
     vectors = np.concatenate(made.shards)
     if store == "pgvector":
         monkeypatch.setenv("DATABASE_URL", fill_postgres("real", made.chunks, vectors))
@@ -320,5 +394,11 @@ def test_exact_stores_rank_as_our_own_search_does(
     def run(**options: OptionValue) -> Run:
         return build(store, context(made, access="audit", encode=look_up, **options)).retrieve(queries, 20)
 
+    by_faiss = mock.Mock(wraps=search._by_faiss)
+    monkeypatch.setattr(search, "_by_faiss", by_faiss)
+    monkeypatch.setattr(search, "SMALL", 10**12)
     ours = DenseRetriever(context(made, access="audit", encode=look_up)).retrieve(queries, 20)
-    assert _agree(ours, _asked_of(store, made, vectors, tmp_path, run)) == len(queries)
+    assert not by_faiss.called
+    monkeypatch.setattr(search, "SMALL", 0)
+    assert _agree(ours, _asked_of(store, made, vectors, tmp_path, run)) == len(queries) == count
+    assert by_faiss.called == (store == "dense")

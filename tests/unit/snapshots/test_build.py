@@ -30,9 +30,11 @@ class Model:
     """Embeds by `vector_of`; dies when it is asked for more than `most` texts."""
 
     revision = "r9"
+    notices = ()
 
     def __init__(self, most: int = 10**9) -> None:
         self.seen: list[str] = []
+        self.cost: dict[str, float] = {}
         self._most = most
 
     def count_cut(self, texts: Sequence[str]) -> int:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from rageval_action.snapshots.model import load_model
 from rageval_action.snapshots.prefixes import DOCUMENT_ROLE, QUERY_ROLE, known_prefixes
 from rageval_action.transport import Client
 from tests.fakes import embedders
-from tests.fakes.server import FakeService, Handler, Reply
+from tests.fakes.server import FakeService, Handler, Reply, Request
 
 VENDORS = ["openai", "voyage", "cohere"]
 
@@ -132,6 +134,25 @@ def test_a_busy_service_is_asked_again(tmp_path: Path) -> None:
     )
     for made in embedder(lambda request, match: next(replies, answer([[1.0, 2.0]])), tmp_path, retries=3):
         assert made.encode(["x"]).shape == (1, 2)
+
+
+def test_a_service_that_hangs_is_given_up_and_what_was_paid_for_is_kept(tmp_path: Path) -> None:
+    done = threading.Event()
+
+    def slow(request: Request, match: re.Match[str]) -> object:
+        if b"stuck" in request.body:
+            assert done.wait(300)
+        return embedders.openai(request, match)
+
+    cache = tmp_path / "c.sqlite"
+    with FakeService({"POST /embeddings": slow}) as service:
+        client = Client(service.url, {"Authorization": f"Bearer {embedders.KEY}"}, timeout_s=1.0, retries=0)
+        made = ApiEmbedder("openai:m", cache, client)
+        good = made.encode(["one"])
+        with pytest.raises(CannotMeasureError, match="no answer within 1 s"):
+            made.encode(["stuck"])
+        done.set()
+        np.testing.assert_array_equal(ApiEmbedder("openai:m", cache, client).encode(["one"]), good)
 
 
 def test_a_broken_cache_file_is_no_reason_to_stop(tmp_path: Path) -> None:

@@ -24,9 +24,11 @@ class Model:
     """Embeds a text as what the test wants; counts the texts it was given."""
 
     revision = "r1"
+    notices = ()
 
     def __init__(self, snapshot: Snapshot, dimension: int = 4, sign: int = 1, value: float = 1.0) -> None:
         self.seen: list[str] = []
+        self.cost: dict[str, float] = {}
         self._chunk = np.asarray(snapshot.shards[0][0]) * sign
         self._probe = ABOUT.document_prefix + snapshot.chunks[0].text
         self._dimension = dimension
