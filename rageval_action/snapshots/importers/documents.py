@@ -20,7 +20,7 @@ VECTORS = ("vector", "embedding", "embeddings", "_vector", "vec")
 
 
 def load_haystack(place: str) -> Snapshot:
-    """`haystack:store.json`: what `InMemoryDocumentStore.save_to_disk` wrote."""
+    """`haystack:store.json`: what `InMemoryDocumentStore.save_to_disk` wrote, or a list of documents (1.x)."""
     at = Place("haystack", place)
     at.file()
     return through_cache(at, read_haystack, content_key(at))
@@ -43,15 +43,16 @@ def load_meilisearch(place: str) -> Snapshot:
 def load_qdrant(place: str) -> Snapshot:
     """`qdrant-export:points.jsonl`: points as the scroll API gives them, with payload and vector."""
     at = Place("qdrant-export", place, ("name",))
-    at.file()
+    _points_file(at)
     return through_cache(at, read_qdrant, content_key(at))
 
 
 def read_haystack(place: Place) -> Table:
     """Documents with their content, meta and embedding."""
     stored = read_json(place.file())
-    documents = stored.get("documents") if isinstance(stored, dict) else None
-    if not isinstance(documents, list):
+    stored = stored if isinstance(stored, dict) else {"documents": stored}
+    documents = stored.get("documents")
+    if not isinstance(documents, list) or not all(isinstance(entry, dict) for entry in documents):
         raise SnapshotError("snapshot.bad-json", "there is no list of documents.", where=place.where)
     rows = [
         Row(
@@ -112,8 +113,20 @@ def read_meilisearch(place: Place) -> Table:
 
 def read_qdrant(place: Place) -> Table:
     """Points of a scroll, one a line or in the pages as they came."""
-    points = list(entries(place.file(), "points"))
+    points = list(entries(_points_file(place), "points"))
     return points_table(points, place)
+
+
+def _points_file(place: Place) -> Path:
+    """The file of points; the folder of the client's local mode is named as what it is."""
+    if (Path(place.where) / "meta.json").is_file():
+        raise SnapshotError(
+            "snapshot.needs-export",
+            "this is a folder of Qdrant's local mode, which keeps pickles; it is not read.",
+            hint="Write the points that client.scroll gives, with vectors and payload, as JSON lines.",
+            where=place.where,
+        )
+    return place.file()
 
 
 def points_table(points: list[dict[str, Any]], place: Place, metric: str = "") -> Table:
@@ -136,14 +149,26 @@ def read_json(path: Path) -> Any:
     Raises:
         SnapshotError: `snapshot.too-large`, `snapshot.bad-json`, `snapshot.not-found`.
     """
+    try:
+        return msgspec.json.decode(_content(path))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SnapshotError("snapshot.bad-json", f"this is not JSON: {error}.", where=str(path)) from None
+
+
+def read_text_file(path: Path) -> str:
+    """A UTF-8 file of a bounded size; raises as `read_json`."""
+    try:
+        return _content(path).decode()
+    except UnicodeDecodeError:
+        raise SnapshotError("snapshot.bad-json", "this is not UTF-8.", where=str(path)) from None
+
+
+def _content(path: Path) -> bytes:
     if not path.is_file():
         raise SnapshotError("snapshot.not-found", "there is no such file.", where=str(path))
     if path.stat().st_size > MAX_BYTES:
         raise SnapshotError("snapshot.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
-    try:
-        return msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise SnapshotError("snapshot.bad-json", f"this is not JSON: {error}.", where=str(path)) from None
+    return path.read_bytes()
 
 
 def entries(path: Path, inside: str) -> Iterator[dict[str, Any]]:
@@ -166,9 +191,7 @@ def _unwrapped(value: dict[str, Any], inside: str) -> Iterable[dict[str, Any]]:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    if path.stat().st_size > MAX_BYTES:
-        raise SnapshotError("snapshot.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
-    data = path.read_bytes()
+    data = _content(path)
     try:
         return iter([msgspec.json.decode(data)])
     except (msgspec.DecodeError, RecursionError):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rageval_action.core.snapshot import Snapshot
@@ -12,12 +15,14 @@ from rageval_action.core.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers import chroma
 from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.documents import read_json
+from rageval_action.snapshots.importers.documents import read_json, read_text_file
 from rageval_action.snapshots.importers.place import Place, content_key
 from rageval_action.snapshots.importers.table import Row, Table, matrix
 from rageval_action.snapshots.importers.worker import read_in_child
 
 STORE = "default__vector_store.json"
+PAIR = re.compile(r"""(\d+): ('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
+PAIRS = re.compile(rf"(?:{PAIR.pattern}(?:, )?)*\}}\}}\s*")
 
 
 def load(place: str) -> Snapshot:
@@ -91,25 +96,48 @@ def _own(store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
 
 
 def _with_faiss(folder: Path, store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
-    """A FAISS index under the JSON's name; `index_store.json` says which row is which node."""
+    """A FAISS index under the JSON's name; another file says which row is which node."""
     table = read_in_child("faiss", store, {}, str(store))
+    path = folder / "id_map.json"
+    order = _id_map(path) if path.is_file() else _index_store(folder)
+    if not all(row.id in order for row in table.rows):
+        named = path.name if path.is_file() else "index_store.json"
+        text = f"{named} does not name the node of every row of the index."
+        raise SnapshotError("snapshot.count-mismatch", text, where=str(folder))
+    rows = [_row(order[row.id], nodes, "", store) for row in table.rows]
+    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+
+
+def _index_store(folder: Path) -> dict[str, str]:
+    """Row number -> node, as `FaissVectorStore` leaves it to the index."""
     stored = read_json(folder / "index_store.json")
     order: dict[str, str] = {}
     for entry in (stored.get("index_store/data") or {}).values():
         data = entry.get("__data__") if isinstance(entry, dict) else None
         data = read_text(data, folder) if isinstance(data, str) else data
         order.update((data or {}).get("nodes_dict") or {})
-    if not all(row.id in order for row in table.rows):
-        text = "index_store.json does not name the node of every row of the index."
-        raise SnapshotError("snapshot.count-mismatch", text, where=str(folder))
-    rows = [_row(order[row.id], nodes, "", store) for row in table.rows]
-    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+    return order
+
+
+def _id_map(path: Path) -> dict[str, str]:
+    """Number -> node, as `FaissMapVectorStore` keeps it: JSON since 0.6, the text of a Python dictionary before.
+
+    LlamaIndex itself evaluated that text. Here only its pairs are looked for, and each name is read by itself.
+    """
+    text = read_text_file(path)
+    try:
+        stored = msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+        return {name: str(node) for name, node in stored["faiss_id_to_node_id_map"].items()}
+    except (msgspec.DecodeError, RecursionError, KeyError):
+        pass
+    _, mark, pairs = text.partition("'faiss_id_to_node_id_map': {")
+    if not mark or not PAIRS.fullmatch(pairs):
+        raise SnapshotError("snapshot.bad-json", "it is not the map that LlamaIndex writes.", where=str(path))
+    return {number: ast.literal_eval(name) for number, name in PAIR.findall(pairs)}
 
 
 def read_text(data: str, folder: Path) -> Any:
     """JSON inside a JSON string, as the index store keeps it."""
-    import msgspec
-
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):
