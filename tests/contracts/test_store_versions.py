@@ -29,7 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
 
 
-def _location(stored: Stored, case: dict[str, Any], folder: Path) -> str:
+def location(stored: Stored, case: dict[str, Any], folder: Path) -> str:
     scheme = case["location"].partition(":")[0]
     inside = "chroma" if "/chroma" in case["location"] else scheme
     pytest.importorskip(LIBRARIES.get(inside, "numpy"))
@@ -39,7 +39,7 @@ def _location(stored: Stored, case: dict[str, Any], folder: Path) -> str:
 @pytest.mark.parametrize("name", GOOD)
 def test_what_went_in_comes_out(name: str, tmp_path: Path) -> None:
     stored, case = CASES[name]
-    made = open_snapshot(_location(stored, case, tmp_path / "store"))
+    made = open_snapshot(location(stored, case, tmp_path / "store"))
     names = case.get("names", [row["id"] for row in ROWS])
     chosen = _chosen(made, names)
     without = set(case.get("without", ()))
@@ -85,9 +85,9 @@ def _check_vectors(made: Snapshot, chosen: list[Chunk], case: dict[str, Any]) ->
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_cannot_be_read_safely_is_refused(name: str, tmp_path: Path) -> None:
     stored, case = CASES[name]
-    location = _location(stored, case, tmp_path / "store")
+    place = location(stored, case, tmp_path / "store")
     with pytest.raises(RagevalError) as caught:
-        open_snapshot(location)
+        open_snapshot(place)
     assert caught.value.code == case["refused"]
     assert caught.value.exit_code == 2
     assert str(tmp_path) in caught.value.where

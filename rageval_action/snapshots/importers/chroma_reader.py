@@ -7,6 +7,7 @@ the library opens one that notes changes it has never heard of, so they are comp
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers.sqlite_file import check_whole
 from rageval_action.snapshots.importers.worker import DAMAGED, About, Sink
 
 PAGE = 1000
@@ -33,9 +35,11 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
         text = f"chromadb {chromadb.__version__} unpickles what it reads; 1.0 or newer is needed."
         raise ConfigError("config.unsafe-library", text)
     settings = Settings(anonymized_telemetry=False, allow_reset=False)
+    check_whole(path / "chroma.sqlite3")
     with tempfile.TemporaryDirectory() as fresh:
         chromadb.PersistentClient(fresh, settings)
         _check_changes(_changes(path), _changes(Path(fresh)), chromadb.__version__)
+    _check_names(path)
     try:
         _write(chromadb.PersistentClient(str(path), settings), path, options, sink)
     except chromadb.errors.ChromaError as error:
@@ -65,6 +69,15 @@ def _check_changes(
         text = "its tables are not those of any Chroma since 0.4.3; Chroma itself does not open it either."
         hint = "Read it with the version that wrote it, and add the rows to a new collection."
         raise SnapshotError("snapshot.old-format", text, hint=hint)
+
+
+def _check_names(path: Path) -> None:
+    """That every segment is named by a UUID: Chroma takes the name for that of a folder, and writes into it."""
+    with closing(sqlite3.connect(path / "chroma.sqlite3")) as base:
+        names = [str(row[0]) for row in base.execute("SELECT id FROM segments")]
+    bad = [name for name in names if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name)]
+    if bad:
+        raise SnapshotError("snapshot.bad-path", f'a segment is called "{bad[0][:80]}", which is no UUID.')
 
 
 def _write(client: Any, path: Path, options: dict[str, str], sink: Sink) -> None:

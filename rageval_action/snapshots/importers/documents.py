@@ -57,12 +57,12 @@ def read_haystack(place: Place) -> Table:
     rows = [
         Row(
             id=named(entry, "id", place.where, at),
-            text=str(entry.get("content") or ""),
-            metadata=entry.get("meta") or {},
+            text=text_of(entry.get("content"), f"{place.where} entry {at}"),
+            metadata=object_of(entry.get("meta"), f"{place.where} entry {at}"),
         )
         for at, entry in enumerate(documents)
     ]
-    parameters = stored.get("init_parameters") or {}
+    parameters = object_of(stored.get("init_parameters"), place.where)
     metric = str(parameters.get("embedding_similarity_function") or "dot_product")
     return Table(
         rows=rows, vectors=matrix([entry.get("embedding") for entry in documents], place.where), metric=metric
@@ -72,6 +72,8 @@ def read_haystack(place: Place) -> Table:
 def read_opensearch(place: Place) -> Table:
     """Hits; `_source` may lack the vector when the index was told to leave it out, and then says so."""
     hits = list(entries(place.file(), "hits"))
+    for at, hit in enumerate(hits):
+        object_of(hit.get("_source"), f"{place.where} entry {at}")
     field = place.get("vector") or _field_of(hits, "_source", VECTORS)
     text = place.get("text") or _field_of(hits, "_source", TEXTS)
     rows, vectors = [], []
@@ -79,16 +81,16 @@ def read_opensearch(place: Place) -> Table:
         source = dict(hit.get("_source") or {})
         vectors.append(_must(source, field, place.where, at, "the index may leave it out of _source"))
         source.pop(field, None)
-        rows.append(
-            Row(id=named(hit, "_id", place.where, at), text=str(source.pop(text, "")), metadata=source)
-        )
+        told = text_of(source.pop(text, None), f"{place.where} entry {at}")
+        rows.append(Row(id=named(hit, "_id", place.where, at), text=told, metadata=source))
     return Table(rows=rows, vectors=matrix(vectors, place.where))
 
 
 def read_meilisearch(place: Place) -> Table:
     """Documents with `_vectors`: `{embedder: {embeddings, regenerate}}`, or a bare list for one embedder."""
     found = list(entries(place.file(), "results"))
-    embedder = place.get("embedder") or next(iter((found[0].get("_vectors") or {}) if found else {}), "")
+    held = found[0].get("_vectors") if found else None
+    embedder = place.get("embedder") or next(iter(held if isinstance(held, dict) else {}), "")
     rows, vectors = [], []
     for at, entry in enumerate(found):
         document = dict(entry)
@@ -101,13 +103,8 @@ def read_meilisearch(place: Place) -> Table:
             value = value[0]
         vectors.append(value)
         text = first_of(document, *filter(None, (place.get("text"), *TEXTS)))
-        rows.append(
-            Row(
-                id=named(document, place.get("id", "id"), place.where, at),
-                text=str(text or ""),
-                metadata=document,
-            )
-        )
+        name = named(document, place.get("id", "id"), place.where, at)
+        rows.append(Row(id=name, text=text_of(text, f"{place.where} entry {at}"), metadata=document))
     return Table(rows=rows, vectors=matrix(vectors, place.where), metric="cosine")
 
 
@@ -133,13 +130,14 @@ def points_table(points: list[dict[str, Any]], place: Place, metric: str = "") -
     """Points as rows. Ids are numbers or UUIDs there: the chunk's own id is usually in the payload (`?id=`)."""
     rows, vectors = [], []
     for at, point in enumerate(points):
-        payload = dict(point.get("payload") or {})
+        payload = object_of(point.get("payload"), f"{place.where} entry {at}")
         vector = point.get("vector")
         if isinstance(vector, dict):
             vector = vector.get(place.get("name") or next(iter(vector), ""))
         vectors.append(vector)
         text = first_of(payload, *filter(None, (place.get("text"), *TEXTS)))
-        rows.append(Row(id=named(point, "id", place.where, at), text=str(text or ""), metadata=payload))
+        told = text_of(text, f"{place.where} entry {at}")
+        rows.append(Row(id=named(point, "id", place.where, at), text=told, metadata=payload))
     return Table(rows=rows, vectors=matrix(vectors, place.where), metric=metric)
 
 
@@ -216,6 +214,34 @@ def named(entry: Mapping[str, Any], field: str, where: str, at: int) -> str:
     value = entry.get(field)
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise SnapshotError("snapshot.bad-chunk", f"it has no {field}.", where=f"{where} entry {at}")
+    return str(value)
+
+
+def object_of(value: Any, where: str) -> dict[str, Any]:
+    """An object, empty where there is none.
+
+    Raises:
+        SnapshotError: `snapshot.bad-json` for anything else.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        text = f"a {type(value).__name__} stands where an object belongs."
+        raise SnapshotError("snapshot.bad-json", text, where=where)
+    return value
+
+
+def text_of(value: Any, where: str) -> str:
+    """A chunk's text, empty where there is none.
+
+    Raises:
+        SnapshotError: `snapshot.bad-chunk` for anything but text and numbers.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, (str, int, float)):
+        text = f"a {type(value).__name__} stands where the text belongs."
+        raise SnapshotError("snapshot.bad-chunk", text, hint="Name the field with ?text=", where=where)
     return str(value)
 
 

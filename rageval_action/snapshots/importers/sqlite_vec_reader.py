@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import MAX_DIMENSION
+from rageval_action.snapshots.importers.sqlite_file import check_whole
 from rageval_action.snapshots.importers.worker import About, Sink
 
 KNOWN = (0, 1)
@@ -76,6 +77,7 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
         SnapshotError: `snapshot.not-sqlite`, `snapshot.which-table`, `snapshot.newer-format`, `snapshot.bad-array`,
             `snapshot.bad-metric`, `snapshot.truncated`, `snapshot.count-mismatch`, `snapshot.empty`.
     """
+    check_whole(path)
     alone = not any(path.with_name(path.name + ending).exists() for ending in ("-wal", "-journal"))
     mode = "?mode=ro&immutable=1" if alone else "?mode=rw"
     try:
@@ -138,7 +140,7 @@ class _Reader:
         told = {row["key"]: row["value"] for row in self._rows(f"{table}_info")}
         version = (told.get("CREATE_VERSION_MAJOR", 0), told.get("CREATE_VERSION_MINOR", 1))
         if version != KNOWN:
-            raise _newer(f"it was made by sqlite-vec {told.get('CREATE_VERSION')}; 0.1 is known")
+            raise _newer(f"a sqlite-vec {version[0]}.{version[1]} made it; 0.1 is known")
 
     def _slots(self, table: str) -> list[Slot]:
         found = []
@@ -181,9 +183,13 @@ class _Reader:
             for slot in slots:
                 found[slot.rowid][name] = _value(kind, held.get(slot.chunk, b""), slot, texts)
         if layout.auxiliary:
+            lost = set(found)
             for row in self._rows(f"{layout.name}_auxiliary"):
                 told = {name: row[f"value{at:02d}"] for at, name in enumerate(layout.auxiliary)}
                 found.get(row["rowid"], {}).update(told)
+                lost.discard(row["rowid"])
+            if lost:
+                raise SnapshotError("snapshot.truncated", f"row {min(lost)} lacks its auxiliary columns.")
         return found
 
     def _texts(self, slots: list[Slot]) -> dict[int, dict[str, Any]]:
