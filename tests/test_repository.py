@@ -90,6 +90,18 @@ def test_golden_rows_of_the_readme_are_valid(tmp_path: object) -> None:
         msgspec.json.decode(row, type=CanonicalRow)
 
 
+def test_the_fixtures_stay_in_the_repository() -> None:
+    """Neither packages nor images carry the stores that other libraries wrote, and the repository few of them."""
+    build = PROJECT["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"]["packages"] == ["rageval_action"]
+    assert build["sdist"]["exclude"] == ["tests/fixtures"]
+    context = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in context
+    assert not [line for line in context if line.startswith("!tests")]
+    sizes = [path.stat().st_size for path in (ROOT / "tests" / "fixtures").rglob("*") if path.is_file()]
+    assert sum(sizes) < 3_000_000
+
+
 def test_nothing_tracked_is_large_or_local() -> None:
     listed = subprocess.run(["git", "ls-files"], check=False, capture_output=True, text=True, cwd=ROOT)
     if listed.returncode:

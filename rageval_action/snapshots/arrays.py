@@ -63,6 +63,9 @@ def read_header(stream: BinaryIO, where: str) -> Header:
         raise SnapshotError("snapshot.truncated", "the file is empty.", where=where)
     try:
         version = np.lib.format.read_magic(stream)
+        if version > (3, 0):
+            text = f"version {version[0]}.{version[1]} of the format is newer than those known (up to 3.0)."
+            raise SnapshotError("snapshot.bad-array", text, where=where)
         if version == (1, 0):
             shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
         else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.place import Place, content_key, files_of
+from rageval_action.snapshots.importers.place import Place, content_key
 from rageval_action.snapshots.importers.table import Table
 from rageval_action.snapshots.importers.worker import read_in_child
 
@@ -29,9 +32,7 @@ def load_hf(place: str) -> Snapshot:
 
 def read_lancedb(place: Place) -> Table:
     """One table of a LanceDB folder."""
-    folder = place.folder()
-    files_of(folder)
-    return read_in_child("lancedb", folder, place.options, place.where)
+    return read_in_child("lancedb", place.folder(), place.options, place.where)
 
 
 def read_parquet(place: Place) -> Table:
@@ -40,7 +41,11 @@ def read_parquet(place: Place) -> Table:
 
 
 def read_hf(place: Place) -> Table:
-    """A dataset folder."""
-    folder = place.folder("state.json")
-    files_of(folder)
-    return read_in_child("hf", folder, place.options, place.where)
+    """A dataset folder; one with several splits holds a folder for each."""
+    splits = Path(place.where) / "dataset_dict.json"
+    if splits.is_file():
+        names = ", ".join(sorted(part.parent.name for part in splits.parent.glob("*/state.json")))
+        hint = f"Name the folder of one, e.g. hf:{place.where}/train."
+        text = f"it holds the splits {names or '(none)'}."
+        raise SnapshotError("snapshot.which-split", text, hint=hint, where=place.where)
+    return read_in_child("hf", place.folder("state.json"), place.options, place.where)

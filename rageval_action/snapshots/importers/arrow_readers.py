@@ -53,19 +53,28 @@ def parquet(path: Path, options: dict[str, str], sink: Sink) -> None:
 
 
 def hf(path: Path, options: dict[str, str], sink: Sink) -> None:
-    """A folder that `datasets.Dataset.save_to_disk` wrote: the Arrow files that its state lists."""
-    ipc = _arrow("ipc")
+    """A folder that `datasets.Dataset.save_to_disk` wrote: the Arrow files that its state lists.
+
+    Before datasets 1.7 a dataset could be a choice out of more rows, with their numbers in a file of their own.
+    """
     state = json.loads((path / "state.json").read_text(encoding="utf-8"))
-    names = [str(entry["filename"]) for entry in state["_data_files"]]
+    found = _stored(path, state["_data_files"])
+    chosen = state.get("_indices_data_files") or []
+    if chosen:
+        rows = [number for batch in _stored(path, chosen) for number in batch.column(0).to_pylist()]
+        found = _arrow("lib").Table.from_batches(list(found)).take(rows).to_batches(max_chunksize=BATCH)
+    _write(found, options, sink)
+
+
+def _stored(path: Path, entries: Any) -> Iterable[Any]:
+    """The record batches of the Arrow files that a dataset's state lists."""
+    ipc = _arrow("ipc")
+    names = [str(entry["filename"]) for entry in entries]
     if any("/" in name or "\\" in name or name.startswith(".") for name in names):
         raise SnapshotError("snapshot.bad-path", "the dataset's state names a file outside its folder.")
-
-    def batches() -> Iterable[Any]:
-        for name in names:
-            with (path / name).open("rb") as stream:
-                yield from ipc.open_stream(stream)
-
-    _write(batches(), options, sink)
+    for name in names:
+        with (path / name).open("rb") as stream:
+            yield from ipc.open_stream(stream)
 
 
 def _write(batches: Iterable[Any], options: dict[str, str], sink: Sink) -> None:

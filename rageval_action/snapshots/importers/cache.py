@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rageval_action.core.hashing import query_key
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Notice
+from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.folders import cache_folder
 from rageval_action.snapshots.importers.place import Place
 from rageval_action.snapshots.importers.table import Table, to_chunks
@@ -40,7 +41,11 @@ def write_table(
         for text, vector in asked.items()
     }
     contents = Contents(chunks=imported.chunks, vectors=imported.vectors, query_vectors=keyed)
-    manifest = write_snapshot(out, contents, about)
+    try:
+        manifest = write_snapshot(out, contents, about)
+    except SnapshotError as error:  # of a row, it names the number alone
+        where = error.where if str(out) in error.where else f"{place.scheme}:{place.where} {error.where}"
+        raise SnapshotError(error.code, error.message, hint=error.hint, where=where) from None
     return manifest, imported.notices
 
 

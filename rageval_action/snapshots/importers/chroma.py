@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from rageval_action.core.snapshot import Snapshot
+from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.place import Place, content_key, files_of
 from rageval_action.snapshots.importers.table import Table
@@ -18,7 +19,7 @@ OPTIONS = ("collection",)
 def load(place: str) -> Snapshot:
     """The snapshot of a collection, from the cache where it is known."""
     at = Place("chroma", place, OPTIONS)
-    at.folder("chroma.sqlite3")
+    _folder(at)
     return through_cache(at, read, content_key(at))
 
 
@@ -26,9 +27,10 @@ def read(place: Place) -> Table:
     """Vectors from the index and from the queue, texts and metadata.
 
     Raises:
-        SnapshotError: `snapshot.link-in-store`, `snapshot.which-collection`, what `worker.read_in_child` raises.
+        SnapshotError: `snapshot.link-in-store`, `snapshot.old-format`, `snapshot.which-collection`, what
+            `worker.read_in_child` raises.
     """
-    folder = place.folder("chroma.sqlite3")
+    folder = _folder(place)
     with tempfile.TemporaryDirectory(prefix="rageval-chroma-") as made:
         copy = Path(made) / "db"
         for path in files_of(folder):
@@ -36,3 +38,15 @@ def read(place: Place) -> Table:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
         return read_in_child("chroma", copy, {"collection": place.get("collection")}, place.where)
+
+
+def _folder(place: Place) -> Path:
+    """The folder of a Chroma that is new enough to be read."""
+    if (Path(place.where) / "chroma-embeddings.parquet").is_file():
+        raise SnapshotError(
+            "snapshot.old-format",
+            "Chroma before 0.4 wrote this, in files that only it reads.",
+            hint="Move it to a newer version with chroma-migrate.",
+            where=place.where,
+        )
+    return place.folder("chroma.sqlite3")

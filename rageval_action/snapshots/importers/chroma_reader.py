@@ -1,18 +1,24 @@
 """Reads a copy of a Chroma folder inside the child process, through chromadb itself.
 
 Only chromadb knows what lies in its segments and what still waits in its queue; reading either alone is wrong. Older
-versions unpickle a segment's metadata, so they are refused.
+versions of the library unpickle a segment's metadata, so they are refused. A database notes each change of its tables;
+the library opens one that notes changes it has never heard of, so they are compared first with those of a new database.
 """
 
 from __future__ import annotations
 
+import re
+import sqlite3
+import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.importers.worker import About, Sink
+from rageval_action.snapshots.importers.sqlite_file import check_whole
+from rageval_action.snapshots.importers.worker import DAMAGED, About, Sink
 
 PAGE = 1000
 
@@ -28,9 +34,55 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
     if int(chromadb.__version__.split(".")[0]) < 1:
         text = f"chromadb {chromadb.__version__} unpickles what it reads; 1.0 or newer is needed."
         raise ConfigError("config.unsafe-library", text)
-    client = chromadb.PersistentClient(str(path), Settings(anonymized_telemetry=False, allow_reset=False))
+    settings = Settings(anonymized_telemetry=False, allow_reset=False)
+    check_whole(path / "chroma.sqlite3")
+    with tempfile.TemporaryDirectory() as fresh:
+        chromadb.PersistentClient(fresh, settings)
+        _check_changes(_changes(path), _changes(Path(fresh)), chromadb.__version__)
+    _check_names(path)
+    try:
+        _write(chromadb.PersistentClient(str(path), settings), path, options, sink)
+    except chromadb.errors.ChromaError as error:
+        raise SnapshotError("snapshot.unreadable", f"Chroma cannot read it: {error}.", hint=DAMAGED) from None
+
+
+def _changes(folder: Path) -> dict[tuple[str, int], str]:
+    """Each change of the tables that a database went through, with the hash of its statements."""
+    try:
+        with closing(sqlite3.connect(folder / "chroma.sqlite3")) as base:
+            found = base.execute("SELECT dir, version, hash FROM migrations LIMIT 1000").fetchall()
+    except sqlite3.Error as error:
+        raise SnapshotError("snapshot.not-sqlite", f"SQLite cannot read it: {error}.", hint=DAMAGED) from None
+    return {(str(part), int(version)): str(digest) for part, version, digest in found}
+
+
+def _check_changes(
+    found: dict[tuple[str, int], str], known: dict[tuple[str, int], str], version: str
+) -> None:
+    """That the library knows every change, and knows it by the same statements."""
+    if unknown := sorted(set(found) - set(known)):
+        part, number = unknown[0]
+        text = f"chromadb {version} does not know its tables ({part} {number}): a newer version wrote it."
+        hint = 'Install a newer one: pip install -U chromadb, or "rag-eval-action[chroma]".'
+        raise SnapshotError("snapshot.newer-format", text, hint=hint)
+    if any(known[key] != digest for key, digest in found.items()):
+        text = "its tables are not those of any Chroma since 0.4.3; Chroma itself does not open it either."
+        hint = "Read it with the version that wrote it, and add the rows to a new collection."
+        raise SnapshotError("snapshot.old-format", text, hint=hint)
+
+
+def _check_names(path: Path) -> None:
+    """That every segment is named by a UUID: Chroma takes the name for that of a folder, and writes into it."""
+    with closing(sqlite3.connect(path / "chroma.sqlite3")) as base:
+        names = [str(row[0]) for row in base.execute("SELECT id FROM segments")]
+    bad = [name for name in names if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name)]
+    if bad:
+        raise SnapshotError("snapshot.bad-path", f'a segment is called "{bad[0][:80]}", which is no UUID.')
+
+
+def _write(client: Any, path: Path, options: dict[str, str], sink: Sink) -> None:
     collection = _collection(client, options.get("collection", ""))
-    sink.about = About(metric=_metric(collection))
+    sink.about = About(metric=_metric(collection, path))
     total = collection.count()
     for start in range(0, total, PAGE):
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
@@ -51,11 +103,19 @@ def _collection(client: Any, wanted: str) -> Any:
     return client.get_collection(wanted, embedding_function=None)
 
 
-def _metric(collection: Any) -> str:
-    """The space of the collection's index: its configuration, else its older metadata, else Chroma's default."""
-    configuration = getattr(collection, "configuration_json", None) or {}
-    for part in ("hnsw", "spann"):
-        space = (configuration.get(part) or {}).get("space")
-        if space:
-            return str(space)
-    return str((collection.metadata or {}).get("hnsw:space", "l2"))
+def _metric(collection: Any, path: Path) -> str:
+    """The space of the collection's index.
+
+    Before 1.0 the index's own metadata decides, whatever a configuration says beside it; since then the latter.
+    """
+    query = (
+        "SELECT str_value FROM segment_metadata JOIN segments ON segments.id = segment_id "
+        "WHERE key = 'hnsw:space' AND segments.collection = ?"
+    )
+    with closing(sqlite3.connect(path / "chroma.sqlite3")) as base:
+        found = base.execute(query, (str(collection.id),)).fetchone()
+    if found:
+        return str(found[0])
+    configuration = collection.configuration_json or {}
+    spaces = [(configuration.get(part) or {}).get("space") for part in ("hnsw", "spann")]
+    return str(next(filter(None, spaces), "l2"))

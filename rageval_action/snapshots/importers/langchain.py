@@ -8,7 +8,7 @@ from rageval_action.core.snapshot import Snapshot
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.place import Place, content_key
-from rageval_action.snapshots.importers.restricted import MAX_BYTES, Record, load_records
+from rageval_action.snapshots.importers.restricted import MAX_BYTES, Record, check_plain, load_records
 from rageval_action.snapshots.importers.table import Row, Table
 from rageval_action.snapshots.importers.worker import read_in_child
 
@@ -63,5 +63,8 @@ def _row(number: int, documents: dict[Any, Any], names: dict[Any, Any], where: s
     if not isinstance(name, str) or not isinstance(document, Record):
         text = f"row {number} of the index has no document in the store."
         raise SnapshotError("snapshot.count-mismatch", text, where=where)
-    text, metadata = document.field("page_content"), document.field("metadata")
-    return Row(id=name, text=str(text or ""), metadata=metadata if isinstance(metadata, dict) else {})
+    text, metadata = document.field("page_content"), document.field("metadata") or {}
+    if not isinstance(text, str) or not isinstance(metadata, dict):
+        raise SnapshotError("snapshot.bad-pickle", f'the document "{name[:80]}" is none.', where=where)
+    check_plain(metadata, where)
+    return Row(id=name, text=text, metadata=metadata)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rageval_action.core.snapshot import Snapshot
@@ -12,12 +15,14 @@ from rageval_action.core.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers import chroma
 from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.documents import read_json
+from rageval_action.snapshots.importers.documents import object_of, read_json, read_text_file, text_of
 from rageval_action.snapshots.importers.place import Place, content_key
 from rageval_action.snapshots.importers.table import Row, Table, matrix
 from rageval_action.snapshots.importers.worker import read_in_child
 
 STORE = "default__vector_store.json"
+PAIR = re.compile(r"""(\d+): ('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
+PAIRS = re.compile(rf"(?:{PAIR.pattern}(?:, )?)*\}}\}}\s*")
 
 
 def load(place: str) -> Snapshot:
@@ -57,8 +62,7 @@ def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
     path = folder / "docstore.json"
     if not path.is_file():
         return {}
-    stored = read_json(path)
-    data = stored.get("docstore/data", {}) if isinstance(stored, dict) else {}
+    data = object_of(object_of(read_json(path), str(path)).get("docstore/data"), str(path))
     return {
         name: entry["__data__"]
         for name, entry in data.items()
@@ -72,44 +76,70 @@ def _row(name: str, nodes: dict[str, dict[str, Any]], document: str, where: Path
             "snapshot.count-mismatch", f"docstore.json lacks the node {name}.", where=str(where)
         )
     node = nodes[name]
-    text = node.get("text", (node.get("text_resource") or {}).get("text", ""))
-    metadata = dict(node.get("metadata") or {})
-    source = ((node.get("relationships") or {}).get("1") or {}).get("node_id") or document
+    at = f"{where} node {name}"
+    text = node.get("text", object_of(node.get("text_resource"), at).get("text"))
+    metadata = dict(object_of(node.get("metadata"), at))
+    relationships = object_of(node.get("relationships"), at)
+    source = object_of(relationships.get("1"), at).get("node_id") or document
     if source:
         metadata.setdefault("ref_doc_id", source)
-    return Row(id=name, text=str(text or ""), metadata=metadata)
+    return Row(id=name, text=text_of(text, at), metadata=metadata)
 
 
 def _own(store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
-    stored = read_json(store)
-    vectors = stored.get("embedding_dict") if isinstance(stored, dict) else None
-    if not isinstance(vectors, dict) or not vectors:
+    stored = object_of(read_json(store), str(store))
+    vectors = object_of(stored.get("embedding_dict"), str(store))
+    if not vectors:
         raise SnapshotError("snapshot.no-vectors", "the vector store holds no vectors.", where=str(store))
-    documents = stored.get("text_id_to_ref_doc_id") or {}
+    documents = object_of(stored.get("text_id_to_ref_doc_id"), str(store))
     rows = [_row(name, nodes, str(documents.get(name) or ""), store) for name in vectors]
     return Table(rows=rows, vectors=matrix(list(vectors.values()), str(store)), metric="cosine")
 
 
 def _with_faiss(folder: Path, store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
-    """A FAISS index under the JSON's name; `index_store.json` says which row is which node."""
+    """A FAISS index under the JSON's name; another file says which row is which node."""
     table = read_in_child("faiss", store, {}, str(store))
-    stored = read_json(folder / "index_store.json")
-    order: dict[str, str] = {}
-    for entry in (stored.get("index_store/data") or {}).values():
-        data = entry.get("__data__") if isinstance(entry, dict) else None
-        data = read_text(data, folder) if isinstance(data, str) else data
-        order.update((data or {}).get("nodes_dict") or {})
+    path = folder / "id_map.json"
+    order = _id_map(path) if path.is_file() else _index_store(folder)
     if not all(row.id in order for row in table.rows):
-        text = "index_store.json does not name the node of every row of the index."
+        named = path.name if path.is_file() else "index_store.json"
+        text = f"{named} does not name the node of every row of the index."
         raise SnapshotError("snapshot.count-mismatch", text, where=str(folder))
     rows = [_row(order[row.id], nodes, "", store) for row in table.rows]
     return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
 
 
+def _index_store(folder: Path) -> dict[str, str]:
+    """Row number -> node, as `FaissVectorStore` leaves it to the index."""
+    path = folder / "index_store.json"
+    order: dict[str, str] = {}
+    stored = object_of(object_of(read_json(path), str(path)).get("index_store/data"), str(path))
+    for entry in stored.values():
+        data = object_of(entry, str(path)).get("__data__")
+        data = read_text(data, folder) if isinstance(data, str) else data
+        order.update(object_of(object_of(data, str(path)).get("nodes_dict"), str(path)))
+    return order
+
+
+def _id_map(path: Path) -> dict[str, str]:
+    """Number -> node, as `FaissMapVectorStore` keeps it: JSON since 0.6, the text of a Python dictionary before.
+
+    LlamaIndex itself evaluated that text. Here only its pairs are looked for, and each name is read by itself.
+    """
+    text = read_text_file(path)
+    try:
+        stored = msgspec.json.decode(text, type=dict[str, dict[str, Any]])
+        return {name: str(node) for name, node in stored["faiss_id_to_node_id_map"].items()}
+    except (msgspec.DecodeError, RecursionError, KeyError):
+        pass
+    _, mark, pairs = text.partition("'faiss_id_to_node_id_map': {")
+    if not mark or not PAIRS.fullmatch(pairs):
+        raise SnapshotError("snapshot.bad-json", "it is not the map that LlamaIndex writes.", where=str(path))
+    return {number: ast.literal_eval(name) for number, name in PAIR.findall(pairs)}
+
+
 def read_text(data: str, folder: Path) -> Any:
     """JSON inside a JSON string, as the index store keeps it."""
-    import msgspec
-
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import stat
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -61,15 +62,18 @@ class Place:
         return path
 
     def folder(self, *inside: str) -> Path:
-        """The place as a folder that holds the files `inside`.
+        """The place as a folder that holds the files `inside`, and nothing that leads out of it.
 
         Raises:
-            SnapshotError: `snapshot.not-found`.
+            SnapshotError: `snapshot.not-found`, and what `files_of` raises.
         """
         path = Path(self.where)
-        for part in (path, *(path / name for name in inside)):
-            if not part.exists():
-                raise SnapshotError("snapshot.not-found", f"there is no {part}.", where=self.where)
+        if not path.is_dir():
+            raise SnapshotError("snapshot.not-found", f"there is no folder {path}.", where=self.where)
+        found = files_of(path)
+        for name in inside:
+            if path / name not in found:
+                raise SnapshotError("snapshot.not-found", f"there is no {path / name}.", where=self.where)
         return path
 
 
@@ -80,18 +84,21 @@ def files_of(path: Path) -> list[Path]:
     """The plain files of a file or folder, sorted.
 
     Raises:
-        SnapshotError: `snapshot.link-in-store` for a symbolic link, which could lead anywhere; `snapshot.too-large`.
+        SnapshotError: `snapshot.link-in-store` for a symbolic link, which could lead anywhere, and for pipes and
+            devices; `snapshot.too-large`.
     """
     if path.is_file():
         return [path]
     found: list[Path] = []
     for entry in path.rglob("*"):
-        if entry.is_symlink():
-            raise SnapshotError(
-                "snapshot.link-in-store", "the store holds a symbolic link.", where=str(entry)
-            )
-        if entry.is_file():
-            found.append(entry)
+        kind = entry.lstat().st_mode
+        if stat.S_ISDIR(kind):
+            continue
+        if not stat.S_ISREG(kind):
+            what = "a symbolic link" if stat.S_ISLNK(kind) else "a pipe or device"
+            text = f"the store holds {what}."
+            raise SnapshotError("snapshot.link-in-store", text, hint="Copy plain files.", where=str(entry))
+        found.append(entry)
         if len(found) > MAX_FILES:
             raise SnapshotError("snapshot.too-large", f"over {MAX_FILES} files.", where=str(path))
     return sorted(found)

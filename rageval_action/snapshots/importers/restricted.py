@@ -16,6 +16,8 @@ from rageval_action.errors import SnapshotError
 
 MAX_BYTES = 1 << 30
 MAX_OPERATIONS = 100_000_000
+MAX_VALUES = 100_000
+"""Values in one document's metadata. A pickle can name one list many times over: written out it has no end."""
 
 
 class Record:
@@ -89,3 +91,25 @@ def _check_sizes(data: bytes, where: str) -> None:
             raise SnapshotError("snapshot.bad-pickle", "the pickle asks for absurd memory.", where=where)
         if operation.name.startswith(("EXT", "INST", "OBJ")):
             raise SnapshotError("snapshot.hostile-pickle", f"the pickle uses {operation.name}.", where=where)
+
+
+def check_plain(value: Any, where: str) -> None:
+    """That a value is JSON's, and no larger when every part of it is written out.
+
+    Raises:
+        SnapshotError: `snapshot.bad-pickle`, `snapshot.too-large`.
+    """
+    left, count = [value], 0
+    while left:
+        part = left.pop()
+        count += 1
+        if count > MAX_VALUES:
+            text = f"a document has over {MAX_VALUES} values in its metadata."
+            raise SnapshotError("snapshot.too-large", text, where=where)
+        if isinstance(part, (list, tuple)):
+            left.extend(part[:MAX_VALUES])
+        elif isinstance(part, dict):
+            left.extend([*part.keys(), *part.values()][: 2 * MAX_VALUES])
+        elif not isinstance(part, (str, int, float, bool)) and part is not None:
+            text = f"a document's metadata holds a {type(part).__name__}, which is not plain data."
+            raise SnapshotError("snapshot.bad-pickle", text, where=where)

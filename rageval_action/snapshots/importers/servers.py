@@ -114,7 +114,7 @@ def read_pgvector(place: Place) -> Table:
 def _database_table(found: list[dict[str, Any]], place: Place, vector: str) -> Table:
     rows, vectors = [], []
     for at, entry in enumerate(found):
-        vectors.append(_numbers(entry.pop("rageval_vector"), f"{place.scheme}: row {at}"))
+        vectors.append(_numbers(entry.pop("rageval_vector"), f"{place.scheme}:{place.where} row {at}"))
         entry.pop(vector, None)
         name = str(entry[place.get("id", "id")])
         text = str(entry.pop(place.get("text", "content" if "content" in entry else "text"), "") or "")
@@ -142,7 +142,11 @@ def _rows(place: Place, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
                 if name not in columns:
                     text = f"there is no column {name}; there are {', '.join(columns)[:300] or 'none'}."
                     raise SnapshotError("snapshot.no-field", text, where=place.where)
-            yield from reader
+            for row in reader:
+                if None in row or None in row.values():
+                    text = "the row has not as many columns as the header."
+                    raise SnapshotError("snapshot.bad-csv", text, where=f"{place.where}:{reader.line_num}")
+                yield row
         except (csv.Error, UnicodeDecodeError) as error:
             text = f"this is not CSV in UTF-8: {error}."
             raise SnapshotError("snapshot.bad-csv", text, where=f"{place.where}:{reader.line_num}") from None
@@ -152,8 +156,9 @@ def _numbers(text: str | None, where: str) -> NDArray[np.float32]:
     """`[0.1,0.2]`, as vector and halfvec are written."""
     if not text:
         raise SnapshotError("snapshot.no-vector", "the row has no vector.", where=where)
+    inside = text[1:-1] if (text[0], text[-1]) == ("[", "]") else "not a list"
     try:
-        return np.array(text.strip("[]").split(","), dtype=np.float32)
+        return np.array(inside.split(","), dtype=np.float32)
     except ValueError:
         raise SnapshotError(
             "snapshot.bad-array", "the vector is not a list of numbers.", where=where

@@ -87,7 +87,8 @@ def to_chunks(table: Table, place: Place) -> Imported:
     """Name each row's id, document, text and access, and settle the metric.
 
     Raises:
-        SnapshotError: `snapshot.empty`, `snapshot.count-mismatch`, `snapshot.bad-chunk`, `snapshot.bad-metric`.
+        SnapshotError: `snapshot.empty`, `snapshot.count-mismatch`, `snapshot.bad-chunk`, `snapshot.duplicate-id`,
+            `snapshot.bad-metric`.
     """
     where = f"{place.scheme}:{place.where}"
     if not table.rows:
@@ -131,9 +132,12 @@ def _lossy_notice(table: Table, where: str) -> tuple[Notice, ...]:
 
 
 def _chunks(rows: Sequence[Row], document: str, place: Place, problems: Problems) -> Iterator[Chunk]:
+    seen: dict[str, int] = {}
     for number, row in enumerate(rows):
         at = f"{place.scheme}:{place.where} row {number}"
         name = _named(row, place.get("id"), row.id, at, problems)
+        if seen.setdefault(name, number) != number:
+            problems.add("snapshot.duplicate-id", at, f'the id "{name}" is that of row {seen[name]} too.')
         doc = _named(row, document, name, at, problems)
         yield Chunk(
             id=name,

@@ -21,6 +21,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers.place import files_of
 from rageval_action.snapshots.importers.table import Row, Table
 
 READERS = {
@@ -29,6 +30,7 @@ READERS = {
     "lancedb": "rageval_action.snapshots.importers.arrow_readers:lancedb",
     "parquet": "rageval_action.snapshots.importers.arrow_readers:parquet",
     "hf": "rageval_action.snapshots.importers.arrow_readers:hf",
+    "sqlite-vec": "rageval_action.snapshots.importers.sqlite_vec_reader:read",
 }
 """What the child can read -> `module:function(path, options, sink)`."""
 
@@ -36,7 +38,19 @@ TIMEOUT_S = 3600.0
 MEMORY = 16 << 30
 """Address space of the child: libraries reserve far more than they use."""
 
+DATA = 3 << 30
+DATA_RATIO = 8
+"""Memory that the child may write to: this many bytes, and more by the size of the store. What a file claims to hold
+beyond that is not believed."""
+
+OUTPUT = 1 << 28
+OUTPUT_RATIO = 200
+"""What a store may unpack to: this many bytes, or this many times its own size."""
+
 MAX_TEXT = 64 << 20
+DAMAGED = (
+    "It is damaged, or was written by a version of the library that is newer than the one installed here."
+)
 
 
 class About(Struct, kw_only=True):
@@ -54,8 +68,9 @@ class Sink:
         about: set by the reader.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most: int) -> None:
         self.about = About()
+        self._left = most
         self._rows: BinaryIO = (folder / "rows.jsonl").open("wb")
         self._vectors: BinaryIO = (folder / "vectors.bin").open("wb")
         self._folder = folder
@@ -68,7 +83,13 @@ class Sink:
         data = self._encoder.encode({"id": name, "text": text, "metadata": metadata or {}})
         if len(data) > MAX_TEXT:
             raise SnapshotError("snapshot.too-large", f'the row "{name[:80]}" is over {MAX_TEXT} bytes.')
+        self._take(len(data))
         self._rows.write(data + b"\n")
+
+    def _take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise SnapshotError("snapshot.too-large", "it unpacks to an absurd size.")
 
     def vectors(self, block: NDArray[np.floating]) -> None:
         """Add the vectors of the rows that follow those already added."""
@@ -77,6 +98,7 @@ class Sink:
         if self._width and block.shape[1] != self._width:
             text = f"a vector has {block.shape[1]} dimensions, those before it have {self._width}."
             raise SnapshotError("snapshot.dimension-mismatch", text)
+        self._take(4 * block.size)
         self._width = block.shape[1]
         self._count += len(block)
         self._vectors.write(np.ascontiguousarray(block, dtype=np.float32).tobytes())
@@ -140,7 +162,7 @@ def _fault(done: subprocess.CompletedProcess[bytes], kind: str, where: str) -> S
     return SnapshotError(
         "snapshot.import-crashed",
         f"the {kind} library ended with {how} while it read the store{last}.",
-        hint="The file is damaged, or made by another version of the library.",
+        hint=DAMAGED,
         where=where,
     )
 
@@ -155,30 +177,31 @@ def _table(folder: Path) -> Table:
 def main() -> int:
     """The child: read, write, tell what went wrong as JSON."""
     kind, path, out, options = sys.argv[1:5]
-    _limit()
+    size = sum(part.stat().st_size for part in files_of(Path(path)))
+    _limit(DATA + DATA_RATIO * size)
     module, _, name = READERS[kind].partition(":")
-    sink = Sink(Path(out))
+    sink = Sink(Path(out), max(OUTPUT, OUTPUT_RATIO * size))
     try:
         getattr(importlib.import_module(module), name)(Path(path), json.loads(options), sink)
     except (SnapshotError, ConfigError) as error:
         sys.stdout.write(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
         return 3
-    except (OSError, ValueError, RuntimeError, MemoryError, KeyError) as error:
+    except (OSError, ValueError, RuntimeError, MemoryError, LookupError, TypeError, AttributeError) as error:
         text = f"it cannot be read as {kind}: {str(error)[:300] or type(error).__name__}."
-        sys.stdout.write(json.dumps({"code": "snapshot.unreadable", "message": text, "hint": ""}))
+        sys.stdout.write(json.dumps({"code": "snapshot.unreadable", "message": text, "hint": DAMAGED}))
         return 3
     sink.close()
     return 0
 
 
-def _limit() -> None:
+def _limit(data: int) -> None:
     try:
         import resource
     except ImportError:  # not a Unix
         return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    for kind, most in ((resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_DATA, data)):
+        _, hard = resource.getrlimit(kind)
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
