@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ ID_FIELDS = ("id", "_id", "chunk_id", "uuid", "key")
 TEXT_FIELDS = ("text", "content", "page_content", "document", "chunk", "body", "passage")
 VECTOR_FIELDS = ("vector", "embedding", "embeddings", "vec", "_vector")
 BATCH = 4096
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+"""The last bytes of an Arrow stream (Arrow columnar format, "IPC streaming format"); pyarrow does not miss them."""
 
 
 def lancedb(path: Path, options: dict[str, str], sink: Sink) -> None:
@@ -75,6 +78,9 @@ def _stored(path: Path, entries: Any) -> Iterable[Any]:
     for name in names:
         with (path / name).open("rb") as stream:
             yield from ipc.open_stream(stream)
+            stream.seek(-len(END_OF_STREAM), os.SEEK_END)
+            if stream.read() != END_OF_STREAM:
+                raise SnapshotError("snapshot.truncated", f"{name} ends before its rows do.")
 
 
 def _write(batches: Iterable[Any], options: dict[str, str], sink: Sink) -> None:

@@ -319,6 +319,22 @@ def test_hugging_face_datasets(tmp_path: Path) -> None:
     assert refused(f"hf:{tmp_path}/ds").code == "snapshot.bad-path"
 
 
+def test_a_dataset_cut_between_two_batches_is_refused(tmp_path: Path) -> None:
+    datasets, pyarrow = pytest.importorskip("datasets"), pytest.importorskip("pyarrow")
+    columns = {"id": IDS, "text": TEXTS, "doc": DOCS, "embeddings": [row.tolist() for row in vectors()]}
+    datasets.Dataset.from_dict(columns).save_to_disk(str(tmp_path / "ds"))
+    (file,) = (tmp_path / "ds").glob("*.arrow")
+    table = pyarrow.ipc.open_stream(file.read_bytes()).read_all()
+    written = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(written, table.schema) as stream:
+        stream.write_table(table, max_chunksize=2)
+        half = written.tell()
+        stream.write_table(table, max_chunksize=2)
+    file.write_bytes(written.getvalue().to_pybytes()[:half])
+    error = refused(f"hf:{tmp_path}/ds")
+    assert (error.code, f"{file.name} ends before its rows do." in str(error)) == ("snapshot.truncated", True)
+
+
 def test_opensearch_hits(tmp_path: Path) -> None:
     hits = [
         {"_index": "docs", "_id": name, "_source": {"doc": doc, "text": text, "embedding": vector.tolist()}}
