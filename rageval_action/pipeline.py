@@ -16,14 +16,11 @@ from rageval_action.core.evaluation import Provenance, Settings, assemble
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
 from rageval_action.core.policy import Policy, measures_of, plain
-from rageval_action.core.ranking import unit_scores
 from rageval_action.core.record import GitInfo, RunRecord
-from rageval_action.core.rejudging import rejudged
 from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.trec import TrecRanking, format_qrels, format_run
-from rageval_action.core.types import GoldenSet, Grades, Notice, Run, Unanswerable
+from rageval_action.core.types import GoldenSet, Notice, Run
 from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
-from rageval_action.errors import ConfigError, GoldenError, RecordError
+from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.formats import read_golden
 from rageval_action.retrievers.interface import EXTERNAL, Access, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
@@ -143,32 +140,6 @@ def conclude(
         against = baseline
     verdict = judge(policy, candidate.record, against, today=today, override=override)
     return document(verdict, candidate.record.k, comparison, told)
-
-
-def relabelled(run: RunRecord, golden: str) -> RunRecord:
-    """A record scored again under the labels of another golden set."""
-    return rejudged(run, read_golden(golden), parse_measures(run.record.measures))
-
-
-def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:
-    """`qrels.txt` and `run.txt` of a record, at its unit and to its depth.
-
-    Raises:
-        RecordError: `export.not-graded` when a query is judged by groups or evidence, which qrels cannot say.
-    """
-    rows = [row for row in run.queries if not isinstance(row.judgments, Unanswerable)]
-    qrels = {row.query_id: row.judgments.grades for row in rows if isinstance(row.judgments, Grades)}
-    if len(qrels) < len(rows):
-        other = next(row.query_id for row in rows if row.query_id not in qrels)
-        text = f'{len(rows) - len(qrels)} queries are judged by groups or evidence, "{other}" the first.'
-        hint = "Qrels hold graded ids only."
-        raise RecordError("export.not-graded", text, hint=hint, where=where)
-    unit, depth = run.record.golden.unit, run.record.retriever.depth
-    rankings = {}
-    for row in rows:
-        ids, scores = unit_scores(row.results, unit)
-        rankings[row.query_id] = TrecRanking(ids[:depth], scores[:depth])
-    return {"qrels.txt": format_qrels(qrels).encode(), "run.txt": format_run(rankings).encode()}
 
 
 def chosen_measures(config: Config) -> tuple[Measure, ...]:

@@ -34,13 +34,19 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     Both are folders (or zips) written by `rageval evaluate --out`.
     """
     from rageval_action import pipeline
+    from rageval_action.core.measures import parse_measures
+    from rageval_action.core.rejudging import rejudged
+    from rageval_action.golden.formats import read_golden
     from rageval_action.records import read_record
 
     with errors_as_json(json_target):
         before, after = read_record(base), read_record(candidate)
         settings = configure({}, config)
         if golden:
-            before, after = pipeline.relabelled(before, golden), pipeline.relabelled(after, golden)
+            labels = read_golden(golden)
+            before, after = (
+                rejudged(run, labels, parse_measures(run.record.measures)) for run in (before, after)
+            )
         told = pipeline.conclude(
             after,
             pipeline.Baseline(record=before),

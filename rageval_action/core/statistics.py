@@ -138,8 +138,8 @@ def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 
     extreme = abs(math.fsum(changed)) - TOLERANCE
     magnitudes = np.sort(np.abs(changed))
     if magnitudes.size < math.log2(resamples):
-        sums = np.zeros(1)
-        for magnitude in magnitudes:
+        sums = magnitudes[:1] if magnitudes.size else np.zeros(1)  # by symmetry one sign can stay as it is
+        for magnitude in magnitudes[1:]:
             sums = np.concatenate((sums - magnitude, sums + magnitude))
         return int(np.count_nonzero(np.abs(sums) >= extreme)) / sums.size
     sums = _flipped_sums(_exact(magnitudes), resamples, seed)
