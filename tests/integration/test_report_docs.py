@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -16,6 +17,7 @@ from rageval_action import pipeline
 from rageval_action.cli.common import configure, world
 from rageval_action.core.clusters import ADVICE
 from rageval_action.core.document import ComparisonDocument
+from rageval_action.core.history import MOST_KEPT, point
 from rageval_action.core.record import GitInfo, RunRecord
 from rageval_action.reports.links import Links
 from rageval_action.reports.render import markdown
@@ -164,6 +166,16 @@ def test_the_peers_page_tells_the_same_numbers_and_no_others(comment, told):
     for pattern in reversed(SETTLED):
         page = re.sub(pattern, "", page)
     assert re.findall(r".{20}\d.{20}", page) == []
+
+
+def test_a_kept_history_has_room_for_as_many_records_as_told(runs):
+    size = len(msgspec.json.encode(point(runs["candidate"].record)))
+    page = (ROOT / "docs/action.md").read_text(encoding="utf-8")
+    most, records = re.search(
+        r"newest (\d+) MiB of records .*?, about ([\d,]+) of the size of the example", page
+    ).groups()
+    assert int(most) << 20 == MOST_KEPT
+    assert MOST_KEPT / size == pytest.approx(int(records.replace(",", "")), rel=0.1)
 
 
 def test_every_advice_is_documented_with_its_source():
