@@ -13,7 +13,14 @@ from click.testing import CliRunner
 from rageval_action import __version__
 from rageval_action.cli.main import COMMANDS, root
 from rageval_action.config import OPTIONS
+from rageval_action.core import history, record, statistics
 from rageval_action.core.measures import MEASURES
+from rageval_action.github import baseline
+from rageval_action.golden import neardup, parroting
+from rageval_action.golden.generate import filters
+from rageval_action.reports import render
+from rageval_action.retrievers import child, dense, hybrid, search
+from rageval_action.snapshots import embedding_api
 from tests.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -100,6 +107,54 @@ def test_the_fixtures_stay_in_the_repository() -> None:
     assert not [line for line in context if line.startswith("!tests")]
     sizes = [path.stat().st_size for path in (ROOT / "tests" / "fixtures").rglob("*") if path.is_file()]
     assert sum(sizes) < 3_000_000
+
+
+LIMITS = {
+    "README.md": [
+        f"{statistics.RESAMPLES:,} resamples",
+    ],
+    "ARCHITECTURE.md": [
+        f"Up to {search.SMALL / 1e6:.0f} million scores one numpy product",
+        f"Up to {statistics._SMALL} queries every draw serves twice",
+    ],
+    "docs/action.md": [
+        f"up to {baseline.MAX_DISTANCE} commits back",
+    ],
+    "docs/golden-sets.md": [
+        f"more than {parroting.Limits().overlap:.0%} overlap (from {parroting.Limits().few} content words".replace(
+            "%", " %"
+        ),
+        f"a run of {parroting.Limits().copied} words, or {parroting.Limits().copied_cjk + 1} Chinese characters",
+        f"share {neardup.THRESHOLD:.0%} of their".replace("%", " %"),
+        f"by meaning (cosine {filters.SEMANTIC_THRESHOLD})",
+    ],
+    "docs/reports.md": [
+        f"at most {render.COMMENT_BYTES:,} bytes of UTF-8, a job summary {render.SUMMARY_BYTES:,}",
+        f"`--tolerance` ({history.TOLERANCE}) from the best record",
+        f"chance explains in under {history.ALPHA:.0%} of cases".replace("%", " %"),
+    ],
+    "docs/retrievers.md": [
+        f"Each part is asked for `candidates` documents ({hybrid.CANDIDATES})",
+        f"(`k` = {hybrid.RRF_K} and recorded)",
+        f"lines of more than {child.MAX_LINE >> 20} MiB",
+    ],
+    "docs/matrix.md": [
+        f"on {dense._TIMED} of them, one by one",
+    ],
+    "docs/security.md": [
+        f"query texts** (up to {record.QUERY_TEXT_LIMIT} characters)",
+    ],
+    "docs/snapshots.md": [
+        f"when the cosine of the two is below {embedding_api.STABLE}",
+    ],
+}
+"""Page -> what it says of limits that are constants in the code."""
+
+
+@pytest.mark.parametrize("name", LIMITS)
+def test_limits_are_documented_as_they_are(name: str) -> None:
+    page = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    assert [phrase for phrase in LIMITS[name] if phrase not in page] == []
 
 
 def test_nothing_tracked_is_large_or_local() -> None:

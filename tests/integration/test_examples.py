@@ -92,6 +92,12 @@ def test_readme_counts_what_is_there(documents: dict[str, str], rows: list[dict[
     assert f"`tag:exact-term` ({exact} questions)" in readme
     assert sum(not row["answerable"] for row in rows) == 12
     assert "Twelve questions have no answer" in readme
+    chinese = sum(len(CJK.findall(text)) >= 200 for text in documents.values())
+    assert f"{chinese} documents in Traditional Chinese" in readme
+    assert 0.04 < 5 / len(documents) < 0.05
+    assert "more than four percent of the corpus" in readme
+    assert sum("evidence" in row for row in rows) > len(rows) / 2
+    assert "Most questions carry an evidence quote" in readme
 
 
 # golden set
@@ -287,6 +293,33 @@ def test_demo_shows_a_slice_that_cannot_be_decided(told: ComparisonDocument) -> 
 
     assert any(gate.get("slice") for gate in undecided)
     assert any(result.state == "pass" for result in told.gates)
+
+
+def test_readme_tells_what_the_demo_shows(told: ComparisonDocument, rows: list[dict[str, Any]]) -> None:
+    readme = (EXAMPLES / "README.md").read_text("utf-8")
+    headline = next(row for row in told.measures if row.measure == "recall@5" and row.slice is None)
+    states = {gate.text.partition(" dropped")[0]: gate.state for gate in told.gates}
+    critical, floor = (
+        next(gate for gate in told.gates if key in gate.gate) for key in ("must_not_lose", "min")
+    )
+    gone = [change for change in told.queries if change.cause == "not-indexed"]
+
+    assert round(-100 * headline.delta) == 6
+    assert "Recall@5 falls by about six points and the gate of two points fails" in readme
+    assert (states["recall@5"], states["recall@5 of tag:exact-term"]) == ("fail", "inconclusive")
+    assert (critical.state, critical.text.count("q0")) == ("fail", 1)
+    assert "One critical question is lost" in readme
+    assert (floor.state, floor.gate["min"]) == ("pass", 0.6)
+    assert "The floor of 0.60 holds" in readme
+    assert sum("snapshot-build" in judged_ids(row) for row in rows) == 4
+    assert [change.change for change in gone] == ["lost", "worse"]
+    assert "two of the four questions about it" in readme
+
+
+def test_no_answer_track_looks_better_as_told(candidate: Record) -> None:
+    assert (
+        candidate.no_answer.false_retrieval_rate < evaluated("baseline").record.no_answer.false_retrieval_rate
+    )
 
 
 def test_demo_measures_questions_without_an_answer(candidate: Record) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import html
+import math
+import re
+from collections import Counter
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure
+from rageval_action.cli.common import configure, world
 from rageval_action.core.clusters import ADVICE
-from rageval_action.core.record import GitInfo
+from rageval_action.core.document import ComparisonDocument
+from rageval_action.core.history import MOST_KEPT, point
+from rageval_action.core.record import GitInfo, RunRecord
 from rageval_action.reports.links import Links
 from rageval_action.reports.render import markdown
 from rageval_action.reports.view import view
@@ -47,20 +54,24 @@ def _fixed(run, name: str, sha: str, created: datetime.datetime):
 
 
 @pytest.fixture(scope="module")
-def comment() -> str:
+def runs() -> dict[str, RunRecord]:
     config = str(ROOT / "examples/rageval.yml")
-    runs = {}
+    found = {}
     for side, sha, created in (("baseline", "b", DAY - datetime.timedelta(hours=7)), ("candidate", "c", DAY)):
         settings = configure({"snapshot": str(ROOT / "examples" / side)}, config)
-        from rageval_action.cli.common import world
+        found[side] = _fixed(pipeline.evaluate(settings, world(ROOT)), f"{side}-run", sha, created)
+    return found
 
-        runs[side] = _fixed(pipeline.evaluate(settings, world(ROOT)), f"{side}-run", sha, created)
-    told = pipeline.conclude(
-        runs["candidate"],
-        pipeline.Baseline(record=runs["baseline"], rung="exact"),
-        settings.policy,
-        today=DAY.date(),
-    )
+
+@pytest.fixture(scope="module")
+def told(runs: dict[str, RunRecord]) -> ComparisonDocument:
+    policy = configure({}, str(ROOT / "examples/rageval.yml")).policy
+    baseline = pipeline.Baseline(record=runs["baseline"], rung="exact")
+    return pipeline.conclude(runs["candidate"], baseline, policy, today=DAY.date())
+
+
+@pytest.fixture(scope="module")
+def comment(told: ComparisonDocument, runs: dict[str, RunRecord]) -> str:
     return markdown(view(told, runs["candidate"].record), LINKS)
 
 
@@ -71,16 +82,100 @@ def test_the_example_comment_is_the_one_that_the_examples_get(comment, request):
     assert comment == path.read_text(encoding="utf-8")
 
 
-def test_the_peers_page_tells_the_same_numbers(comment):
-    page = (ROOT / "docs/comparison-with-peers.md").read_text(encoding="utf-8")
-    row = next(line for line in comment.splitlines() if line.startswith("| **`recall@5`**"))
-    before, after = (word.strip("*") for word in row.split("|")[2].strip().split(" → "))
-    for number in (before, after, "−" + row.split("−", 1)[1].split(" ")[0]):
-        assert number in page
-    lost = next(
-        line for line in comment.splitlines() if line.startswith("**") and "lost the last relevant" in line
+def _parts(comment: str) -> list[str]:
+    """What the peers page repeats of the comment, word for word."""
+    plain = html.unescape(comment).replace("\u200b", "")
+    patterns = (
+        r"`recall@5` dropped by [\d.]+ points; [\d.]+ points are allowed",
+        r"`mrr` dropped by [\d.]+ points",
+        r"`hit@5` got worse for q\d+ of `tag:critical`",
+        r"`type:exact-term` lost most \(.*?\); the commonest cause is outranked \(.*?\)",
+        r"\d+ queries lost the last relevant result .*? net −\d+ of \d+",
+        r"\d+ queries can prove a change of [\d.]+ points or more",
+        r"for [\d.]+ points you need about [\d,]+",
+        r"\d+ % of ids new",
     )
-    assert lost.split("**")[1] in page
+    return [re.search(pattern, plain)[0] for pattern in patterns]
+
+
+def _as_peers_print(told: ComparisonDocument) -> list[str]:
+    """The same regression in the forms of the others, and in our sentences about them."""
+    row, mrr = (
+        next(row for row in told.measures if row.measure == name and row.slice is None)
+        for name in ("recall@5", "mrr")
+    )
+    assert row.p < 0.05
+    before, after, change = row.baseline, row.candidate, _signed(f"{row.delta:.3f}")
+    interval, exact = (_signed(form.format(*row.ci)) for form in ("[{:.3f}, {:.3f}]", "[{:.4f}, {:.4f}]"))
+    percent = [f"{math.floor(10_000 * score) / 100} %" for score in (before, after)]  # their `pct` cuts off
+    return [
+        f"recall@5 over {row.n} queries from {before:.3f} to {after:.3f}, a change of {change} {interval}",
+        f"one sentence with the change ({change})",
+        f"baseline {before:.3f}, candidate {after:.3f}, delta",
+        f'"went from {percent[0]} to {percent[1]}" with an arrow',
+        f"recall@5 changed by {change} (interval {interval}, p below 0.05) over {row.n} pairs",
+        f"| recall@5 (primary) | {after:.3f} |",
+        f"| mrr | {mrr.candidate:.3f} |",
+        f"| {before:.4f}, {after:.4f}, {_signed(f'{row.delta:.4f}')} |",
+        f"| {exact}, {row.n} |",
+        f"from {percent[0]} to {percent[1]} ↓",
+        f"| {after:.3f} ({_signed(f'{100 * row.delta / before:.1f}')} %) |",
+        f"| {before:.3f} → **{after:.3f}** | {change} {interval} |",
+        f"**worse** · {row.worse} worse, {row.better} better |",
+    ]
+
+
+def _of_the_losses(told: ComparisonDocument) -> list[str]:
+    """How many queries broke, which, and why."""
+    lost = {change.id: change for change in told.queries if change.change in ("lost", "worse")}
+    causes = Counter(change.cause for change in lost.values())
+    lines = sorted(int(name[1:]) for name in lost)
+    shown = (lost["q038"], lost["q090"])
+    return [
+        *(f"| {one.baseline:.2f} | {one.candidate:.2f} | {one.item} |" for one in shown),
+        *(f"`{one.item}` {one.baseline_rank} → {one.candidate_rank or 'not ranked'} |" for one in shown),
+        f"lines {', '.join(map(str, lines[:6]))} …",
+        f"| {len(lost)}, the first ten with text",
+        f"{causes['outranked']} outranked (by what), {causes['duplicate']} duplicate, ",
+        f"{causes['re-identified']} re-identified, {causes['not-indexed']} gone, {causes['acl-filtered']} access",
+    ]
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", "−")
+
+
+SETTLED = (
+    r"`[^`]*`|\b[0-9a-f]{7}\b",  # code, and the commits that were read
+    r"recall@5|\bq\d{3}\b|top 5|tolerance \| 0\.0200",
+    r"by `policy-file`, `gate-rules` and 3 more|500 → 1200 characters",
+    r"95 % interval|the first 15|\b15 rows|60,000 bytes|\b1 alert",
+)
+"""Numbers of the peers page that are rules or names, or that other tests hold."""
+
+
+def test_the_peers_page_tells_the_same_numbers_and_no_others(comment, told):
+    page = " ".join((ROOT / "docs/comparison-with-peers.md").read_text(encoding="utf-8").split())
+    page = page.replace("> ", "")
+    assert "2 removed" in html.unescape(comment)
+    assert "two documents gone" in page
+    parts = [*_parts(comment), *_as_peers_print(told), *_of_the_losses(told)]
+    assert [part for part in parts if part not in page] == []
+    for part in parts:
+        page = page.replace(part, "")
+    for pattern in reversed(SETTLED):
+        page = re.sub(pattern, "", page)
+    assert re.findall(r".{20}\d.{20}", page) == []
+
+
+def test_a_kept_history_has_room_for_as_many_records_as_told(runs):
+    size = len(msgspec.json.encode(point(runs["candidate"].record)))
+    page = (ROOT / "docs/action.md").read_text(encoding="utf-8")
+    most, records = re.search(
+        r"newest (\d+) MiB of records .*?, about ([\d,]+) of the size of the example", page
+    ).groups()
+    assert int(most) << 20 == MOST_KEPT
+    assert MOST_KEPT / size == pytest.approx(int(records.replace(",", "")), rel=0.1)
 
 
 def test_every_advice_is_documented_with_its_source():
@@ -90,8 +185,6 @@ def test_every_advice_is_documented_with_its_source():
 
 
 def test_every_block_of_the_template_is_documented():
-    import re
-
     template = (ROOT / "rageval_action/reports/templates/comment.md.j2").read_text(encoding="utf-8")
     page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
     for block in re.findall(r"{% block (\w+) %}", template):

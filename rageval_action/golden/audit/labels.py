@@ -60,23 +60,23 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
     """Queries that ask the same, and those of them that are judged otherwise."""
     pairs = near_pairs([query.text for query in subject.queries])
     queries = subject.queries
-    alike: list[Row] = []
-    torn: list[Row] = []
+    alike: dict[int, Row] = {}
+    torn: dict[int, Row] = {}
     for pair in pairs:
         first, second = queries[pair.first], queries[pair.second]
         if first.acl != second.acl or (first.group and first.group == second.group):
             continue
-        alike.append(row(second, f'{pair.similarity:.0%} like "{first.id}"'))
+        alike.setdefault(pair.second, row(second, f'{pair.similarity:.0%} like "{first.id}"'))
         left, right = _wanted(first), _wanted(second)
         if left and right and not left & right:
-            torn.append(row(second, f'shares nothing with "{first.id}"'))
+            torn.setdefault(pair.second, row(second, f'shares nothing with "{first.id}"'))
     if alike:
         yield Finding(
             code="check.near-duplicates",
             severity="warning",
             text=f"{len(alike)} queries nearly repeat an earlier one: they weigh double and prove nothing new.",
             hint="Keep one of each, or give them one `group`.",
-            rows=tuple(alike),
+            rows=tuple(alike.values()),
         )
     if torn:
         yield Finding(
@@ -84,7 +84,7 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
             severity="warning",
             text=f"{len(torn)} of them should find quite other documents: one of the two is wrong or incomplete.",
             hint="Judge both by both sets of documents.",
-            rows=tuple(torn),
+            rows=tuple(torn.values()),
         )
 
 

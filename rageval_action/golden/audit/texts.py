@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import mean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rageval_action.golden.audit.findings import Finding, Row, row
 from rageval_action.golden.parroting import Limits, score
@@ -11,10 +11,12 @@ from rageval_action.golden.privacy import Detector
 from rageval_action.golden.wording import is_joined, pointer, preamble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rageval_action.golden.audit.findings import Subject
     from rageval_action.golden.parroting import Parroting
+
+Number = TypeVar("Number", int, float)
 
 
 def parroting(subject: Subject) -> Iterator[Finding]:
@@ -27,13 +29,15 @@ def parroting(subject: Subject) -> Iterator[Finding]:
             scored.append((row(query, f"{worst.overlap:.0%} overlap, {worst.copied} tokens in a row"), worst))
     if not scored:
         return
-    overlaps = [one.overlap for _, one in scored]
+    overlaps = sorted(one.overlap for _, one in scored)
+    runs = sorted(one.copied for _, one in scored)
     yield Finding(
         code="check.parroting-score",
         severity="info",
         text=(
-            f"on average {mean(overlaps):.0%} of a question's content words stand in its passage "
-            f"(median {median(overlaps):.0%}; longest copied run {max(one.copied for _, one in scored)} tokens)."
+            f"on average {mean(overlaps):.0%} of a question's content words stand in its passage (median "
+            f"{median(overlaps):.0%}, nine in ten at most {_nine_in_ten(overlaps):.0%}); copied runs: median "
+            f"{median(runs):g} tokens, nine in ten at most {_nine_in_ten(runs)}, longest {runs[-1]}."
         ),
     )
     limits = Limits()
@@ -46,6 +50,11 @@ def parroting(subject: Subject) -> Iterator[Finding]:
             hint="Rephrase them as somebody would ask who has not read the passage.",
             rows=copied,
         )
+
+
+def _nine_in_ten(ordered: Sequence[Number]) -> Number:
+    """The least value that 90 % of the values, given in rising order, do not exceed."""
+    return ordered[-(-9 * len(ordered) // 10) - 1]
 
 
 def wording(subject: Subject) -> Iterator[Finding]:

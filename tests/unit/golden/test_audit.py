@@ -58,8 +58,8 @@ def test_near_duplicates_and_conflicts(check) -> None:
         row("e", "Which radio channel is watched?", "safety.md", group="radio"),
         row("f", "Which radio channel is watched??", "safety.md", group="radio"),
     )
-    assert {one.id for one in finding(result, "near-duplicates").rows} == {"b", "c"}
-    assert {one.id for one in finding(result, "conflicts").rows} == {"b", "c"}
+    assert [one.id for one in finding(result, "near-duplicates").rows] == ["b", "c"]
+    assert [one.id for one in finding(result, "conflicts").rows] == ["b", "c"]
 
 
 def test_coarse_labels(check) -> None:
@@ -107,7 +107,8 @@ def test_parroting_is_scored_against_the_passage(check) -> None:
         {"id": "b", "query": FACTS["tide.md"][0][1], "evidence": [{"doc": "tide.md", "quote": sentence}]},
     )
     assert [one.id for one in finding(result, "parroting").rows] == ["a"]
-    assert "longest copied run 15 tokens" in finding(result, "parroting-score").text
+    told = finding(result, "parroting-score").text
+    assert told.endswith("copied runs: median 8 tokens, nine in ten at most 15, longest 15.")
 
 
 def test_wording_and_personal_data(check) -> None:

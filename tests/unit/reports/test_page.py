@@ -14,8 +14,10 @@ import pytest
 from rageval_action.reports import html as html_module
 from rageval_action.reports.html import document, html
 from rageval_action.reports.page import DENIED, RELEVANT, page
+from tests.project import ROOT
 from tests.unit.reports.situations import Situation
 
+VENDOR = ROOT / "rageval_action" / "reports" / "assets" / "vendor"
 SOURCE = "https://github.com/acme/handbook/blob/main/golden.jsonl#L"
 
 
@@ -78,6 +80,21 @@ def test_a_page_is_one_file_whose_scripts_are_named_by_hash(situation):
     for script in scripts:
         assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
     assert not re.search(r"""(?:src|href)=["']?https?:""", text.split('id="data"')[0])
+
+
+def test_the_page_and_its_libraries_have_the_documented_size(situation):
+    text = html(_page(situation("no-baseline")))
+    data = re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1]
+    assert len(text) - len(data) == pytest.approx(
+        1e6 * _told("docs/reports.md", "about {} MB plus the data"), rel=0.05
+    )
+    vendored = sum(path.stat().st_size for path in VENDOR.glob("*.js"))
+    assert vendored == pytest.approx(1e6 * _told("ARCHITECTURE.md", "vendored** ({} MB, ISC)"), rel=0.05)
+
+
+def _told(name, phrase):
+    before, after = map(re.escape, phrase.split("{}"))
+    return float(re.search(rf"{before}([\d.]+){after}", (ROOT / name).read_text(encoding="utf-8"))[1])
 
 
 def test_nothing_in_the_data_can_end_it(situation):

@@ -1,13 +1,18 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from rageval_action.core.types import Chunk, Query
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.hybrid import HybridRetriever, reciprocal_rank, weighted_sum
+from tests.project import ROOT
 from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 from tests.unit.retrievers.test_bm25 import means
+
+PAGE, MATRIX = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("retrievers.md", "matrix.md"))
 
 
 def test_reciprocal_ranks_are_added() -> None:
@@ -104,8 +109,15 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, str | int], o
     assert caught.value.where == f"retriever hybrid, option {option}"
 
 
-@pytest.mark.parametrize("name", ["anthropic_docs", "anthropic_codebases", "cranfield"])
-def test_fusion_beats_both_parts_on_real_corpora(name: str, exact: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("anthropic_docs", "anthropic_docs (100 questions)"),
+        ("anthropic_codebases", "anthropic_codebases (248)"),
+        ("cranfield", "cranfield (225)"),
+    ],
+)
+def test_fusion_beats_both_parts_on_real_corpora_as_documented(name: str, title: str, exact: str) -> None:
     made, queries, vectors = corpus(name)
     by_text = {query.text: vector for query, vector in zip(queries, vectors, strict=True)}
     built = context(
@@ -118,3 +130,19 @@ def test_fusion_beats_both_parts_on_real_corpora(name: str, exact: str) -> None:
     )
     for measure in ("ndcg@10", "recall@5"):
         assert fused[measure] > max(dense[measure], lexical[measure])
+    recall = [part["recall@5"] for part in (dense, lexical, fused)]
+    assert f"({len(queries)}" in title
+    assert "| {} | {:.3f} | {:.3f} | **{:.3f}** |".format(title, *recall) in PAGE
+
+
+def test_the_chinese_figures_are_those_of_the_matrix() -> None:
+    """tests/integration/test_matrix_docs.py holds that page to what is measured."""
+    rows = re.findall(r"^\| ([^|]+) \| ([\d.]+) \[", MATRIX.split("## drcd_zh_tw")[1], re.MULTILINE)
+    recall = dict(rows)
+    words = " ".join(PAGE.split())
+    assert "drcd_zh_tw (3,492) | {vector} | **{lexical}** | {hybrid} |".format(**recall) in words
+    assert (
+        f"is {float(recall['lexical, one word a run']):.2f} instead of {float(recall['lexical']):.2f},"
+        in words
+    )
+    assert float(recall["hybrid, weighted"]) - float(recall["lexical"]) < 0.005
