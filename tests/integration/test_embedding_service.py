@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,7 +97,8 @@ def test_the_reports_and_the_matrix_show_it(project: Path, service: FakeService)
     assert done.returncode == 0, done.stderr
     rows = json.loads((project / "m.json").read_text(encoding="utf-8"))["configurations"]
     assert [row["cost"] for row in rows] == [{}, PAID, {"embed_calls": 0.0, "embed_tokens": 0.0}]
-    assert f"embed_tokens {PAID['embed_tokens']:g}" in (project / "m.md").read_text(encoding="utf-8")
+    shown = html.unescape((project / "m.md").read_text(encoding="utf-8"))
+    assert f"embed_tokens {PAID['embed_tokens']:g}" in shown
 
 
 def refused(project: Path, service: FakeService) -> str:
