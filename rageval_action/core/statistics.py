@@ -35,7 +35,7 @@ _Z_POWER = 0.8416212335729143  # normal quantile at .80
 _SMALL = 250  # up to here resamples are shared
 _COLUMNS = 500  # resamples counted at once: they stay in the processor's cache
 _FEW = 25  # drawing how often a value occurs costs as much as drawing this many items
-_SAMPLE = 500  # sums that tell where the tails begin
+_SAMPLE = 250  # sums that tell where the tails begin
 _NEGLIGIBLE = 1e-15  # of the likeliest number of hits
 
 

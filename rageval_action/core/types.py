@@ -123,11 +123,12 @@ class Chunk(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     metadata: dict[str, object] | UnsetType = UNSET
 
 
-class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Hit(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One retrieved chunk. `rank` starts at 1; `acl_allowed` is None when access was not judged for this query.
 
     `stages` holds the score that each stage before the last gave it, and is unset where there was only one: an empty
-    table for each of a hundred thousand hits would cost more than all the rest of them.
+    table for each of a hundred thousand hits would cost more than all the rest of them. Nothing in a hit leads back
+    to it, so the garbage collector need not look at any.
     """
 
     id: str

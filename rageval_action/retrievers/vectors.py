@@ -42,10 +42,11 @@ Top = tuple["NDArray[np.floating]", "NDArray[np.int64]"]
 """Scores and rows of the best rows of each query, best first, both of shape (queries, k)."""
 
 
-class Wide(Struct, frozen=True):
-    """A small corpus in double precision: `values` of shape (rows, dimension), and the norm of each row."""
+class Small(Struct, frozen=True):
+    """A small corpus as it is computed with: both precisions, shape (rows, dimension), and the norm of each row."""
 
-    values: NDArray[np.float64]
+    single: NDArray[np.float32]
+    double: NDArray[np.float64]
     norms: NDArray[np.float64]
 
 
@@ -67,12 +68,13 @@ class Vectors(Struct, frozen=True, kw_only=True, dict=True):
     inverse_norms: NDArray[np.float64]
 
     @cached_property
-    def wide(self) -> Wide | None:
-        """The whole corpus in double precision, made once, where it is small enough to be copied."""
+    def small(self) -> Small | None:
+        """The whole corpus converted, once, where it is small enough to be copied."""
         if self.rows * self.dimension > _SMALL_NUMBERS:
             return None
-        values = np.concatenate([shard.astype(np.float64) for shard in self.shards])
-        return Wide(values, np.sqrt(_row_sums(values * values)))
+        single = np.concatenate([shard.astype(np.float32) for shard in self.shards])
+        double = single.astype(np.float64)
+        return Small(single, double, np.sqrt(_row_sums(double * double)))
 
     @property
     def rows(self) -> int:
@@ -130,6 +132,15 @@ def _blocks(shards: Sequence[FloatMatrix]) -> Iterator[tuple[int, FloatMatrix]]:
         row += len(shard)
 
 
+def _converted(vectors: Vectors, dtype: type[np.floating]) -> Iterator[tuple[int, NDArray[np.floating]]]:
+    """First row and vectors in `dtype`, block by block; a small corpus in one, which is kept."""
+    if vectors.small is not None:
+        yield 0, vectors.small.single if dtype is np.float32 else vectors.small.double
+        return
+    for first, block in _blocks(vectors.shards):
+        yield first, block.astype(dtype, copy=False)
+
+
 def _row_norms(block: NDArray[np.floating]) -> NDArray[np.float64]:
     wide = block.astype(np.float64)
     return cast("NDArray[np.float64]", np.sqrt(np.einsum("ij,ij->i", wide, wide)))
@@ -166,8 +177,8 @@ def exact_scores(
     contiguous memory, pairwise: the order of summation depends on the dimension alone.
     """
     wide = query.astype(np.float64)
-    if vectors.wide is not None:
-        return _score_rows(vectors.metric, wide, vectors.wide.values[rows], vectors.wide.norms[rows])
+    if vectors.small is not None:
+        return _score_rows(vectors.metric, wide, vectors.small.double[rows], vectors.small.norms[rows])
     scores = np.empty(len(rows))
     for start in range(0, len(rows), _GATHER_ROWS):
         found = _gather(vectors, rows[start : start + _GATHER_ROWS])
@@ -291,14 +302,13 @@ def all_scores(
     dtype: type[np.floating] = np.float32 if sound and vectors.metric != "l2" else np.float64
     asked = asked.astype(dtype)
     scores = np.empty((len(queries), vectors.rows), dtype=dtype)
-    for first, block in _blocks(vectors.shards):
-        wide = block.astype(dtype, copy=False)
+    for first, block in _converted(vectors, dtype):
         here = scores[:, first : first + len(block)]
-        np.matmul(asked, wide.T, out=here)
+        np.matmul(asked, block.T, out=here)
         if vectors.is_divided:
             here *= vectors.inverse_norms[first : first + len(block)]
         if vectors.metric == "l2":
             here *= 2
-            here -= np.einsum("ij,ij->i", wide, wide)
+            here -= np.einsum("ij,ij->i", block, block)
             here -= np.einsum("ij,ij->i", asked, asked)[:, None]
     return scores, dtype
