@@ -11,7 +11,6 @@ passes through a function of this module before it is put into something that a 
 
 from __future__ import annotations
 
-import html as std_html
 import re
 import unicodedata
 from urllib.parse import quote
@@ -97,7 +96,9 @@ def markdown_link(label: str, url: str) -> str:
 
 def html(text: str, limit: int = 2000) -> str:
     """Untrusted `text` for an HTML text node or a quoted attribute."""
-    return std_html.escape(cap(visible(text), limit), quote=True)
+    from html import escape  # a thousand entities that nobody needs who only prints to a terminal
+
+    return escape(cap(visible(text), limit), quote=True)
 
 
 def blob_url(server_url: str, repository: str, sha: str, path: str, line: int = 0) -> str:

@@ -207,13 +207,21 @@ def _tails(differences: Floats, share: float, resamples: int, seed: int, *, guar
     """
     values = _exact(differences)
     mirrored = float(values.sum()) < 0.0
-    values = np.sort(-values if mirrored else values)
+    ordered = np.sort(-values if mirrored else values)
+    low, high = _cut_off(ordered.tobytes(), share, resamples, seed, guard=guard)
+    return Interval(0.0 - high, 0.0 - low) if mirrored else Interval(low, high)
+
+
+@lru_cache(maxsize=64)
+def _cut_off(ordered: bytes, share: float, resamples: int, seed: int, *, guard: bool) -> tuple[float, float]:
+    """The tails of sorted values, remembered: where one document answers a query, recall@k and hit@k are the same."""
+    values = np.frombuffer(ordered)
     draw = _small_sums if values.size <= _SMALL else _large_sums
     sums = draw(values, resamples, seed, guard=guard)
     tail = max(math.floor((resamples + 1) * share + TOLERANCE), 1) - 1
     size = values.size + 2 if guard else values.size
-    low, high = (end / size for end in _order_statistics(sums, tail))
-    return Interval(0.0 - high, 0.0 - low) if mirrored else Interval(low, high)
+    low, high = _order_statistics(sums, tail)
+    return low / size, high / size
 
 
 def _order_statistics(sums: Floats, place: int) -> tuple[float, float]:
@@ -236,10 +244,13 @@ def _small_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Fl
     drawn = _resamples(values.size, -(-resamples // 2), seed)
     counts = drawn.guarded if guard else drawn.counts
     # All items are drawn alike, so it does not matter which of them are the changed ones.
-    sums = [np.einsum("i,ij->j", changed, items[: changed.size]) for items in (counts, counts[::-1])]
+    sums = np.empty((2, counts.shape[1]))
+    for line, items in zip(sums, (counts, counts[::-1]), strict=True):
+        np.einsum("i,ij->j", changed, items[: changed.size], out=line)
     if guard:
-        sums = [sums[0] + drawn.guards, sums[1] - drawn.guards]
-    return np.concatenate(sums)[:resamples]
+        sums[0] += drawn.guards
+        sums[1] -= drawn.guards
+    return sums.ravel()[:resamples]
 
 
 class _Resamples(Struct, frozen=True):

@@ -177,8 +177,13 @@ def exact_scores(
     contiguous memory, pairwise: the order of summation depends on the dimension alone.
     """
     wide = query.astype(np.float64)
-    if vectors.small is not None:
-        return _score_rows(vectors.metric, wide, vectors.small.double[rows], vectors.small.norms[rows])
+    small = vectors.small
+    if small is not None and 2 * len(rows) > vectors.rows:
+        return _score_rows(vectors.metric, wide, small.double, small.norms)[
+            rows
+        ]  # cheaper than copying the rows
+    if small is not None:
+        return _score_rows(vectors.metric, wide, small.double[rows], small.norms[rows])
     scores = np.empty(len(rows))
     for start in range(0, len(rows), _GATHER_ROWS):
         found = _gather(vectors, rows[start : start + _GATHER_ROWS])
