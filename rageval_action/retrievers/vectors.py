@@ -178,10 +178,9 @@ def exact_scores(
     """
     wide = query.astype(np.float64)
     small = vectors.small
-    if small is not None and 2 * len(rows) > vectors.rows:
-        return _score_rows(vectors.metric, wide, small.double, small.norms)[
-            rows
-        ]  # cheaper than copying the rows
+    if small is not None and 2 * len(rows) > vectors.rows:  # cheaper than copying the rows
+        with np.errstate(invalid="ignore"):  # zero vectors are scored with the rest and never asked for
+            return _score_rows(vectors.metric, wide, small.double, small.norms)[rows]
     if small is not None:
         return _score_rows(vectors.metric, wide, small.double[rows], small.norms[rows])
     scores = np.empty(len(rows))
