@@ -105,7 +105,7 @@ def explain(
         change: what the comparison says about it, or None.
         k: the headline cutoff.
         unit: what is ranked for this query.
-        texts: chunk id -> text; may be empty.
+        texts: `text_hash` of a chunk -> its text; may be empty.
         shown: lines of each ranking; 0 = k and five more.
     """
     row, after, before = sight.row, sight.after, sight.before
@@ -192,7 +192,7 @@ def _best(row: QueryRow, item: Item, unit: Unit, texts: Mapping[str, str]) -> Pa
 
 
 def _passage(hit: Hit, query: str, texts: Mapping[str, str]) -> Passage:
-    text = texts.get(hit.id, "")
+    text = texts.get(hit.text_hash, "")
     return Passage(
         id=hit.id,
         rank=hit.rank,

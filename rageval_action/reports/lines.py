@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -175,10 +175,9 @@ def small(document: ComparisonDocument) -> tuple[SmallSlice, ...]:
     )
 
 
-def query(change: QueryChange, texts: Mapping[str, str]) -> QueryLine:
-    """One changed query; a piece of the first rival's text where it is known."""
+def query(change: QueryChange, rival: str = "") -> QueryLine:
+    """One changed query; `rival` is the text that took the place, where it is known."""
     move = f"{_rank(change.baseline_rank)} → {_rank(change.candidate_rank)}"
-    rival = next((texts[name] for name in change.by if name in texts), "")
     return QueryLine(
         id=change.id,
         query=change.query,

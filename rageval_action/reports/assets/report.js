@@ -69,11 +69,11 @@
     for (let at = 0; at < flat.length; at += 3) list.push({ name: flat[at], score: flat[at + 1], flag: flat[at + 2], rank: at / 3 + 1, old: places.get(flat[at]) });
     return list;
   }
-  function side(title, flat, other, after) {
+  function side(title, flat, other, after, passages) {
     const rows = hits(flat, other).map((hit) => {
       const by = hit.old === undefined ? 0 : hit.old - hit.rank;
       const move = !after || !other.length ? "" : hit.old === undefined ? `from below ${other.length / 3}` : by > 0 ? `▲ ${by}` : by < 0 ? `▼ ${-by}` : "";
-      const text = page.texts[hit.name];
+      const text = passages.length ? page.texts[passages[hit.rank - 1]] || "text not at hand" : "";
       return h("li", { class: [hit.flag & 1 ? "right" : "", hit.flag & 2 ? "denied" : "", hit.rank === page.k ? "cut" : ""].join(" ").trim() || null },
         h("span", { class: "soft" }, String(hit.rank)), h("span", {}, h("code", {}, names[hit.name]), hit.flag & 1 ? h("strong", {}, " relevant") : "", hit.flag & 2 ? h("strong", {}, " may not be seen") : ""),
         h("span", { class: "move" }, move ? h("span", { class: move.startsWith("▼") ? "down" : move.startsWith("▲") ? "up" : "soft" }, `${move} `) : "", fixed(hit.score, 4)),
@@ -90,8 +90,8 @@
     dialog.replaceChildren(h("div", { class: "bar" }, step(-1), step(1), h("button", { type: "button", onclick: () => dialog.close() }, "Close")),
       h("h2", { id: "query-title" }, q.id[at]), h("p", { style: "font-size:1.1rem;margin:.2rem 0 .6rem" }, q.text[at] || "The text is not in the record.", " ", h("span", { class: "soft small" }, line)),
       h("table", {}, h("tbody", {}, facts.filter(([name, text]) => text && (q.score[at] !== null || ["change", "slices", "error"].includes(name))).map(([name, text]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text))))),
-      h("div", { class: "sides" }, q.ranking_before[at].length ? side("Base", q.ranking_before[at], [], false) : null, side(view.compared ? "This pull request" : "Results", q.ranking[at], q.ranking_before[at], true)),
-      h("p", { class: "soft small" }, `The dashed line is the cut at k = ${page.k}. Arrows are moves against the base.`));
+      h("div", { class: "sides" }, q.ranking_before[at].length ? side("Base", q.ranking_before[at], [], false, q.passages_before[at]) : null, side(view.compared ? "This pull request" : "Results", q.ranking[at], q.ranking_before[at], true, q.passages[at])),
+      h("p", { class: "soft small" }, `The dashed line is the cut at k = ${page.k}. Arrows are moves against the base. ${page.texts_note}`));
     dialog.onclose = back;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector(".bar button:not([disabled])").focus();

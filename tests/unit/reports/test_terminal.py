@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action.core.explanation import explain
+from rageval_action.core.hashing import text_hash
 from rageval_action.core.microscope import sights
 from rageval_action.reports import explain as explained
 from rageval_action.reports.terminal import plain, show
@@ -117,7 +118,7 @@ def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
     told = situation("fail-drop")
     seen = sights(told.after, told.before)[place]
     change = next((one for one in told.told.queries if one.id == seen.row.query_id), None)
-    texts = {"f1#0": "first\ntext ::error::" + "t" * 900}
+    texts = {text_hash("text of f1"): "first\ntext ::error::" + "t" * 900}
     lines = list(explained.lines(explain(seen, change, 5, "document", texts)))
     assert "t" * explained.SNIPPET not in "".join(lines)
     assert lines[0].startswith(f"{seen.row.query_id}, line {place + 1} of the golden set: ")
