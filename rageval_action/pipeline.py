@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rageval_action.config import Config
 from rageval_action.core.access import audit
 from rageval_action.core.comparison import Comparison, compare
-from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document
+from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document, failures
 from rageval_action.core.evaluation import Provenance, Settings, assemble
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
@@ -139,7 +139,7 @@ def conclude(
     else:
         against = baseline
     verdict = judge(policy, candidate.record, against, today=today, override=override)
-    return document(verdict, candidate.record.k, comparison, told)
+    return document(verdict, candidate.record.k, comparison, told, failures(candidate.queries))
 
 
 def chosen_measures(config: Config) -> tuple[Measure, ...]:

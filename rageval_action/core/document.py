@@ -5,14 +5,18 @@ It holds everything a report shows, so that a job which trusts nothing but valid
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core import escape
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.comparison import Comparison, LabelsUnchanged, Pairing
 from rageval_action.core.policy import plain_gate
+from rageval_action.core.record import QueryRow
 from rageval_action.core.rows import MeasureRow
 from rageval_action.core.setup import Factor, Turnover
 from rageval_action.core.types import Notice
@@ -21,6 +25,11 @@ from rageval_action.core.verdict import Override, Reason, State, Verdict, Word
 Rung: TypeAlias = Literal["exact", "ancestor", "snapshot", "base-branch-record", "file"]
 """Where a baseline is from: the artifact of the exact base commit, of an ancestor of it, a snapshot evaluated in the
 same job, a record file as it stands on the base branch, or a record that the user named."""
+
+
+MOST_FAILURES = 20
+ERROR_LENGTH = 120
+"""Code points of an error that is told: enough for its first sentence."""
 
 
 class BaselineInfo(Struct, frozen=True, kw_only=True):
@@ -42,6 +51,19 @@ class GateResult(Struct, frozen=True, kw_only=True):
     waived: str = ""
 
 
+class Failure(Struct, frozen=True, kw_only=True):
+    """One way in which the retriever failed: its own words, shortened, and for how many queries."""
+
+    text: str
+    queries: int
+
+
+def failures(rows: Sequence[QueryRow]) -> tuple[Failure, ...]:
+    """The commonest errors of the retriever, most frequent first; those that are alike but for their end are one."""
+    found = Counter(escape.cap(escape.visible(row.error), ERROR_LENGTH) for row in rows if row.error)
+    return tuple(Failure(text=text, queries=count) for text, count in found.most_common(MOST_FAILURES))
+
+
 class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
     """See design §11. Beyond the contract's fields: what the report needs to be drawn again.
 
@@ -49,6 +71,7 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
         baseline: None when there is none; `reasons` then says why.
         measures: under the candidate's labels. old_label_measures: under the baseline's, empty when they agree.
         queries: every changed or missed query, worst first.
+        failures: what the candidate's retriever failed with.
         relabelled, retagged: queries that are judged by something else, or that are in other slices.
     """
 
@@ -70,12 +93,17 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
     old_label_measures: tuple[MeasureRow, ...] = ()
     factors: tuple[Factor, ...] = ()
     turnover: Turnover | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 def document(
-    verdict: Verdict, k: int, comparison: Comparison | None, baseline: BaselineInfo | None
+    verdict: Verdict,
+    k: int,
+    comparison: Comparison | None,
+    baseline: BaselineInfo | None,
+    failed: tuple[Failure, ...] = (),
 ) -> ComparisonDocument:
-    """Join a verdict with the comparison it rests on; without one, only reasons and gates are told."""
+    """Join a verdict with the comparison it rests on; without one, only reasons, gates and failures are told."""
     gates = tuple(
         GateResult(
             gate=plain_gate(outcome.gate),
@@ -95,6 +123,7 @@ def document(
         warnings=verdict.notes,
         k=k,
         gates=gates,
+        failures=failed,
     )
     if comparison is None:
         return head

@@ -11,7 +11,7 @@ from rageval_action.core.record import Record
 from rageval_action.core.types import Notice
 from rageval_action.reports import numbers
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
-from rageval_action.reports.sentences import gate_text, label_effect
+from rageval_action.reports.sentences import failed_with, gate_text, label_effect
 
 WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 """What a reader wants to hear of, changed or not."""
@@ -130,7 +130,14 @@ def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ..
     rest = [notice for notice in every if notice.code not in CAVEATS]
     waived = tuple(f"a waiver is in force: {gate.text}" for gate in document.gates if gate.waived)
     labels = label_effect(document)
-    return (*waived, *([labels] if labels else []), *_told(first)), _told(rest)
+    return (*waived, *_failed(document), *([labels] if labels else []), *_told(first)), _told(rest)
+
+
+def _failed(document: ComparisonDocument) -> tuple[str, ...]:
+    """What the retriever failed with, unless the reason that it failed too often says so already."""
+    if not document.failures or any(reason.code == "errors" for reason in document.reasons):
+        return ()
+    return (f"the retriever failed for some queries: {failed_with(document)}",)
 
 
 def _told(found: Sequence[Notice]) -> tuple[str, ...]:

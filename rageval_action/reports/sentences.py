@@ -53,6 +53,9 @@ DECIDE = "the labels decide: "
 TURNED_OVER = "corpus.turned-over"
 """Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
 
+MOST_FAILURES = 3
+"""Different errors of a retriever that are told."""
+
 MOST_REASONS = 4
 """Further reasons told in the alert; every gate is in its own table."""
 
@@ -168,7 +171,14 @@ def _is_name(text: str) -> bool:
 
 def _reason(reason: Reason, document: ComparisonDocument) -> str:
     plain = _drop(reason.gate, document) if reason.code == "drop" else ""
-    return plain or _spelt(reason.text)
+    why = f": {failed_with(document)}" if reason.code == "errors" and document.failures else ""
+    return plain or f"{_spelt(reason.text)}{why}"
+
+
+def failed_with(document: ComparisonDocument) -> str:
+    """What the retriever failed with: `no module named foo (18), no answer within 2 s (2)`."""
+    told = [f"{failure.text} ({failure.queries:,})" for failure in document.failures]
+    return numbers.listed(told, MOST_FAILURES)
 
 
 def _spelt(text: str) -> str:

@@ -7,6 +7,7 @@ import io
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.document import failures
 from rageval_action.core.explanation import explain
 from rageval_action.core.hashing import text_hash
 from rageval_action.core.microscope import sights
@@ -111,6 +112,24 @@ def test_repeated_notes_are_told_once(situation):
     assert view(told.told, record).warnings == (
         "golden.jsonl: `old-1` is not in the snapshot, `old-0` is not in the snapshot (8 rows)",
     )
+
+
+def test_what_the_retriever_failed_with_is_told_the_commonest_first(situation):
+    told = situation("retriever-errors")
+    errors = [*["no module named foo"] * 5, *["no answer\n\x1b[31m within 2 s"] * 3, "a", "b", "c" * 500]
+    rows = tuple(
+        replace(row, error=errors[at] if at < len(errors) else "")
+        for at, row in enumerate(told.after.queries)
+    )
+    found = replace(told.told, failures=failures(rows))
+    made = view(found, told.after.record)
+    why = "no module named foo (5), no answer [31m within 2 s (3), a (1) and 2 more"
+    assert f"The retriever failed for 9 of 60 queries: {why}." in (made.sentence, *made.also)
+    assert len(found.failures[-1].text) == 120
+
+    quiet = replace(found, reasons=())
+    assert view(quiet, told.after.record).caveats[0] == f"the retriever failed for some queries: {why}"
+    assert not view(replace(quiet, failures=()), told.after.record).caveats
 
 
 @pytest.mark.parametrize("place", [0, 5, 10, 13])
