@@ -12,6 +12,8 @@ from rageval_action.reports.terminal import Table, aligned
 
 SNIPPET = 200
 NAME = 36
+SCORE = 4
+"""Decimals of a score: they tell neighbours apart."""
 
 
 def lines(told: Explanation) -> Iterator[str]:
@@ -43,10 +45,8 @@ def _lines(told: Explanation) -> Iterator[str]:
         yield f"Above it: {rival.id}: rank {rank}{rival.after}"
         yield from _passage("  chunk", rival.passage)
     if told.margin is not None:
-        before = f"{told.margin_before:+.4f} → " if told.margin_before is not None else ""
-        yield f"Margin (best relevant less best other): {before}{told.margin:+.4f}".replace(
-            "-", numbers.MINUS
-        )
+        before = f"{_signed(told.margin_before)} → " if told.margin_before is not None else ""
+        yield f"Margin (best relevant less best other): {before}{_signed(told.margin)}"
     if told.advice:
         yield f"What to try: {told.advice} Source: {told.source}."
 
@@ -70,12 +70,17 @@ def _verdict(told: Explanation) -> str:
     return f"{words}. Cause: {told.cause}{by} ({told.meaning}{more})."
 
 
+def _signed(value: float) -> str:
+    shown = numbers.fixed(value, SCORE)
+    return shown if shown.startswith(numbers.MINUS) else f"{numbers.PLUS}{shown}"
+
+
 def _rank(rank: int) -> str:
     return str(rank) if rank else "not ranked"
 
 
 def _passage(title: str, passage: Passage) -> Iterator[str]:
-    score = f", score {passage.score:.4f}" if passage.score is not None else ""
+    score = f", score {numbers.fixed(passage.score, SCORE)}" if passage.score is not None else ""
     shared = (
         f", holds {numbers.share(passage.overlap)} of the query's words"
         if passage.overlap is not None
@@ -106,7 +111,7 @@ def _body(places: tuple[Place, ...], k: int, *, moved: bool) -> list[list[str]]:
         [
             str(place.rank),
             escape.cap(place.id, NAME),
-            f"{place.score:.4f}",
+            numbers.fixed(place.score, SCORE),
             ", ".join(_marks(place, k, moved=moved)),
         ]
         for place in places

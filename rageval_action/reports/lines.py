@@ -122,13 +122,13 @@ def line(row: MeasureRow, *, headline: bool = False) -> MeasureLine:
         note="; ".join(_notes(row)),
         before_value=_rounded(row.baseline, digits),
         after_value=_rounded(row.candidate, digits),
-        low=round(row.ci[0], digits),
-        high=round(row.ci[1], digits),
+        low=numbers.rounded(row.ci[0], digits),
+        high=numbers.rounded(row.ci[1], digits),
     )
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+    return None if value is None else numbers.rounded(value, digits)
 
 
 def _reading(row: MeasureRow) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from rageval_action.core.clusters import clusters
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.microscope import Look, Sight, answerable, recall_curve, sights
 from rageval_action.core.record import Record, RunRecord
-from rageval_action.reports import facts
+from rageval_action.reports import facts, numbers
 from rageval_action.reports.parts import ClusterLine, Fact
 from rageval_action.reports.view import ReportView, view
 
@@ -28,6 +28,9 @@ RELEVANT, DENIED = 1, 2
 """Bits of a hit's flag."""
 
 SNIPPET = 240
+
+EXACT = 6
+"""Decimals of numbers that the page rounds again to fewer."""
 
 
 class Names:
@@ -173,7 +176,7 @@ def page(
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
-    return [round(value, 4) for value in values]
+    return [numbers.rounded(value, EXACT) for value in values]
 
 
 def _columns(
@@ -229,18 +232,18 @@ def _kind(sight: Sight, change: QueryChange | None) -> str:
 def _found(side: Look, k: int) -> float | None:
     if not side.ranks:
         return None
-    return round(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), 4)
+    return numbers.rounded(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), EXACT)
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    return None if value is None else numbers.rounded(value, 4)
 
 
 def _ranking(side: Look, k: int, names: Names) -> list[float]:
     flat: list[float] = []
     for name, score in list(zip(side.ranked, side.scores, strict=True))[: max(k, SHOWN)]:
         flag = RELEVANT * (name in side.relevant) + DENIED * (name in side.denied)
-        flat += (names.place(name), round(score, 4), flag)
+        flat += (names.place(name), numbers.rounded(score, 4), flag)
     return flat
 
 

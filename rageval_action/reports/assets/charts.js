@@ -30,7 +30,12 @@ function figure(title, note, keys, plot, head, rows) {
 }
 
 const bothKeys = (compared) => (compared ? [["base", COLOURS.base], ["this pull request", COLOURS.pr]] : []);
-const fixed = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−"));
+/* Rounds as `numbers.fixed` does: halves away from zero, what is only the noise of binary fractions dropped first. */
+function fixed(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.round(Number((Math.abs(value) * 10 ** digits).toPrecision(12)));
+  return `${value < 0 && size ? "−" : ""}${(size / 10 ** digits).toFixed(digits)}`;
+}
 
 function curveChart(page) {
   const { before, after } = page.curve;
