@@ -15,6 +15,7 @@ from msgspec import Struct
 from rageval_action.core import escape
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.comparison import Comparison, LabelsUnchanged, Pairing
+from rageval_action.core.gates import told_exceeded
 from rageval_action.core.policy import plain_gate
 from rageval_action.core.record import QueryRow
 from rageval_action.core.rows import MeasureRow
@@ -43,12 +44,19 @@ class BaselineInfo(Struct, frozen=True, kw_only=True):
 
 
 class GateResult(Struct, frozen=True, kw_only=True):
-    """One gate and what it said."""
+    """One gate and what it said.
+
+    Attributes:
+        waived: `owner: reason` of the waiver by which it holds, else empty. waived_until: its last day.
+        exceeded: a waiver that is in force but was not enough, in words.
+    """
 
     gate: dict[str, object]
     state: State
     text: str
     waived: str = ""
+    waived_until: str = ""
+    exceeded: str = ""
 
 
 class Failure(Struct, frozen=True, kw_only=True):
@@ -110,6 +118,8 @@ def document(
             state=outcome.state,
             text=outcome.text,
             waived=f"{outcome.waiver.owner}: {outcome.waiver.reason}" if outcome.waiver else "",
+            waived_until=str(outcome.waiver.until) if outcome.waiver else "",
+            exceeded=told_exceeded(outcome.exceeded) if outcome.exceeded else "",
         )
         for outcome in verdict.outcomes
     )

@@ -42,13 +42,18 @@ Against: TypeAlias = Comparison | NoBaseline | BaselineUnknown
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What one gate says. `informs` never decides. `waiver` is the exception that made the difference, if any."""
+    """What one gate says. `informs` never decides.
+
+    Attributes:
+        waiver: the exception that made the difference, if any. exceeded: one in force that was not enough.
+    """
 
     gate: Gate
     state: State
     code: str
     text: str
     waiver: Waiver | None = None
+    exceeded: Waiver | None = None
 
 
 def outcome(gate: Gate, policy: Policy, record: Record, against: Against, today: datetime.date) -> Outcome:
@@ -111,17 +116,26 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
     if row is None:
         text = f"{_place(gate)}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
-    allowed, used = gate.max_drop, None
+    allowed, used, exceeded = gate.max_drop, None, None
     state, why = _judged(row, gate, allowed)
     waiver = waiver_for(gate, policy, today)
     if state != "pass" and waiver is not None and waiver.max_drop > gate.max_drop:
         eased, because = _judged(row, gate, waiver.max_drop)
         if eased != state:
             allowed, used, state, why = waiver.max_drop, waiver, eased, because
+        else:
+            exceeded = waiver
     text = f"{_place(gate)} {_moved(row)} ({points(allowed)} allowed, {gate.rule}): {why}"
     if used:
         text += f"; waived until {used.until} by {used.owner}: {used.reason}"
-    return Outcome(gate=gate, state=state, code="drop", text=text, waiver=used)
+    if exceeded:
+        text += f"; {told_exceeded(exceeded)}"
+    return Outcome(gate=gate, state=state, code="drop", text=text, waiver=used, exceeded=exceeded)
+
+
+def told_exceeded(waiver: Waiver) -> str:
+    """A waiver that was not enough, in words."""
+    return f"a waiver of {points(waiver.max_drop)} until {waiver.until} by {waiver.owner} is in force and exceeded"
 
 
 def waiver_for(gate: DropGate, policy: Policy, today: datetime.date) -> Waiver | None:

@@ -11,7 +11,7 @@ from rageval_action.core.record import Record
 from rageval_action.core.types import Notice
 from rageval_action.reports import numbers
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
-from rageval_action.reports.sentences import failed_with, gate_text, label_effect
+from rageval_action.reports.sentences import failed_with, gate_text, label_effect, waived
 
 WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 """What a reader wants to hear of, changed or not."""
@@ -128,9 +128,11 @@ def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ..
         (notice for notice in every if notice.code in CAVEATS), key=lambda notice: CAVEATS.index(notice.code)
     )
     rest = [notice for notice in every if notice.code not in CAVEATS]
-    waived = tuple(f"a waiver is in force: {gate.text}" for gate in document.gates if gate.waived)
+    told = waived(document)[:1] if document.verdict == "pass" else ()  # it is the first sentence
+    in_force = [gate for gate in document.gates if gate.waived and gate not in told]
+    excused = (f"a waiver is in force: {gate.text}" for gate in in_force)
     labels = label_effect(document)
-    return (*waived, *_failed(document), *([labels] if labels else []), *_told(first)), _told(rest)
+    return (*excused, *_failed(document), *([labels] if labels else []), *_told(first)), _told(rest)
 
 
 def _failed(document: ComparisonDocument) -> tuple[str, ...]:

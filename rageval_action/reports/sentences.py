@@ -65,6 +65,8 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
     words = TITLES[document.verdict]
     if document.verdict == "fail" and document.reasons:
         words = FAILURES.get(document.reasons[0].code, words)
+    if document.verdict == "pass" and waived(document):
+        return "NOTE", "Waived: retrieval got worse"
     if document.verdict == "pass" and _improved(document):
         words = "Retrieval got better"
     if document.verdict == "pass" and only_labels(document):
@@ -116,9 +118,22 @@ def headline(document: ComparisonDocument) -> MeasureRow | None:
 
 def first(document: ComparisonDocument) -> str:
     """The first reason as a sentence; a pass tells how the headline measure moved."""
+    if document.verdict == "pass" and waived(document):
+        return f"{_sentence(_excused(waived(document)[0], document))} {_sentence(_held(document))}"
     if document.verdict == "pass":
         return f"{_sentence(_moved(document))} {_sentence(_held(document))}".strip()
     return _sentence(_reason(document.reasons[0], document)) if document.reasons else ""
+
+
+def waived(document: ComparisonDocument) -> tuple[GateResult, ...]:
+    """The gates that hold only by a waiver."""
+    return tuple(result for result in document.gates if result.waived and result.state == "pass")
+
+
+def _excused(result: GateResult, document: ComparisonDocument) -> str:
+    """`recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves`."""
+    fallen = _fallen(result.gate, document)
+    return f"{fallen}; allowed until {result.waived_until} by {result.waived}" if fallen else result.text
 
 
 def _held(document: ComparisonDocument) -> str:
@@ -200,15 +215,24 @@ def gate_text(result: GateResult, document: ComparisonDocument) -> str:
 
 def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
     """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
-    if not gate or gate.get("rule", "observed") != "observed" or not isinstance(gate.get("max_drop"), float):
+    fallen = _fallen(gate, document)
+    if not gate or not fallen or gate.get("rule", "observed") != "observed":
+        return ""
+    exceeded = next((result.exceeded for result in document.gates if result.gate == gate), "")
+    allowed = numbers.points(float(str(gate["max_drop"])))
+    return f"{fallen}; {exceeded or f'{allowed} are allowed'}"
+
+
+def _fallen(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
+    """`recall@5 dropped by 5.8 points`; empty unless the gate is about a drop and there is one."""
+    if not gate or not isinstance(gate.get("max_drop"), float):
         return ""
     place = (gate.get("measure"), gate.get("slice") or None)
     row = next((row for row in document.measures if (row.measure, row.slice) == place), None)
     if row is None or row.delta >= 0:
         return ""
     name = f"{row.measure} of {row.slice}" if row.slice else row.measure
-    allowed = numbers.points(float(str(gate["max_drop"])))
-    return f"{name} dropped by {numbers.points(row.delta)}; {allowed} are allowed"
+    return f"{name} dropped by {numbers.points(row.delta)}"
 
 
 def _moved(document: ComparisonDocument) -> str:

@@ -14,7 +14,8 @@ from rageval_action.core.microscope import sights
 from rageval_action.reports import explain as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
-from tests.unit.reports.situations import NASTY, Situation, spoilt
+from tests.unit.reports.situations import GOOD, NASTY, Situation, judged, lowered, old, spoilt
+from tests.unit.reports.situations import record as measured
 
 
 class Screen(io.StringIO):
@@ -130,6 +131,38 @@ def test_what_the_retriever_failed_with_is_told_the_commonest_first(situation):
     quiet = replace(found, reasons=())
     assert view(quiet, told.after.record).caveats[0] == f"the retriever failed for some queries: {why}"
     assert not view(replace(quiet, failures=()), told.after.record).caveats
+
+
+def test_a_waiver_is_no_all_clear(situation):
+    told = situation("waived")
+    made = view(told.told, told.after.record)
+    assert (made.alert, made.title) == ("NOTE", "Waived: retrieval got worse")
+    assert made.sentence == (
+        "recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves. "
+        "The gate holds by a waiver."
+    )
+    assert not made.caveats
+
+
+def test_a_waiver_that_is_not_enough_is_named():
+    policy = {
+        "gates": [{"measure": "recall@5", "max_drop": 0.02}],
+        "waivers": [
+            {
+                "measure": "recall@5",
+                "max_drop": 0.1,
+                "until": "2031-06-30",
+                "owner": "ana",
+                "reason": "a move",
+            }
+        ],
+    }
+    told = judged(old(measured(GOOD)), measured(lowered(GOOD, range(1, 40, 4), 9)), policy)
+    made = view(told.told, told.after.record)
+    exceeded = "a waiver of 10.0 points until 2031-06-30 by ana is in force and exceeded"
+    assert made.title == "Retrieval got worse"
+    assert made.sentence == f"recall@5 dropped by 16.7 points; {exceeded}."
+    assert exceeded in made.gates[0].text
 
 
 @pytest.mark.parametrize("place", [0, 5, 10, 13])
