@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rageval_action.core import escape
+from rageval_action.core.changes import UPWARDS
 from rageval_action.core.explanation import Explanation, Passage, Place
 from rageval_action.reports import numbers
 from rageval_action.reports.lines import CIRCUMSTANCES
@@ -67,7 +68,8 @@ def _verdict(told: Explanation) -> str:
     by = f" by {numbers.listed(list(told.by), 3)}" if told.by else ""
     also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
     more = f"; {', '.join(also)}" if also else ""
-    return f"{words}. Cause: {told.cause}{by} ({told.meaning}{more})."
+    why = "It was missing before because of" if told.change in UPWARDS else "Cause:"
+    return f"{words}. {why} {told.cause}{by} ({told.meaning}{more})."
 
 
 def _signed(value: float) -> str:

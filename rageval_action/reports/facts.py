@@ -75,10 +75,20 @@ def groups(found: Sequence[Cluster]) -> tuple[ClusterLine, ...]:
             name=group.name,
             count=len(group.queries),
             queries=group.queries,
-            advice=ADVICE[group.advice].text,
+            advice=_advice(group),
             source=ADVICE[group.advice].source,
         )
         for group in found
+    )
+
+
+def _advice(group: Cluster) -> str:
+    """What to try; where it is not about the whole group, for how many of it."""
+    text = ADVICE[group.advice].text
+    return (
+        text
+        if group.fitting == len(group.queries)
+        else f"For {group.fitting} of {len(group.queries)}: {text}"
     )
 
 

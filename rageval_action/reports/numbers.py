@@ -118,6 +118,13 @@ def queries(count: int) -> str:
     return plural(count, "query", "queries")
 
 
+def both(names: list[str], most: int) -> str:
+    """`a and b`; `a, b and c`; `a, b and 3 more`."""
+    if len(names) > most:
+        return listed(names, most)
+    return " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), *names[-1:]])
+
+
 def listed(names: list[str], most: int) -> str:
     """`a, b and 3 more`; `a, b`."""
     shown = ", ".join(names[:most])

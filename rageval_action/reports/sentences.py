@@ -56,6 +56,8 @@ TURNED_OVER = "corpus.turned-over"
 MOST_FAILURES = 3
 """Different errors of a retriever that are told."""
 
+MOST_RIVALS = 3
+
 MOST_REASONS = 4
 """Further reasons told in the alert; every gate is in its own table."""
 
@@ -310,9 +312,19 @@ def causes(groups: Sequence[Cluster]) -> str:
     named = [f"{len(group.queries):,} {group.name}" for group in groups if group.kind == "cause"]
     if not named:
         return ""
-    rival = next((group for group in groups if group.kind == "rival" and len(group.queries) > 2), None)
-    more = f" {rival.name} took a place in {len(rival.queries):,} of them." if rival else ""
-    return f"Causes of the losses: {', '.join(named)}.{more}"
+    return f"Causes of the losses: {', '.join(named)}.{_rivals(groups)}"
+
+
+def _rivals(groups: Sequence[Cluster]) -> str:
+    """Who took most places: every one of those that took equally many."""
+    rivals = [group for group in groups if group.kind == "rival" and len(group.queries) > 2]
+    if not rivals:
+        return ""
+    most = max(len(group.queries) for group in rivals)
+    names = [group.name for group in rivals if len(group.queries) == most]
+    if len(names) == 1:
+        return f" {names[0]} took a place in {most:,} of them."
+    return f" {numbers.both(names, MOST_RIVALS)} each took a place in {most:,} of them."
 
 
 def power(document: ComparisonDocument) -> str:

@@ -84,7 +84,7 @@
   function open(order, place, back) {
     const at = order[place];
     const step = (by) => h("button", { type: "button", disabled: !order[place + by] && order[place + by] !== 0, "aria-label": by < 0 ? "Previous query" : "Next query", onclick: () => open(order, place + by, back) }, by < 0 ? "←" : "→");
-    const facts = [["change", CHANGES[q.change[at]]], ["should find", names[q.item[at]]], ["rank", `${q.base[at] === null ? "" : `${q.before[at] || "not ranked"} → `}${q.after[at] || "not ranked"}`], ["cause", q.cause[at]], ["in its place", q.by[at].map((name) => names[name]).join(", ")], ["also", q.why[at].join(", ")], ["slices", q.slices[at].map((name) => names[name]).join(", ")],
+    const facts = [["change", CHANGES[q.change[at]]], ["should find", names[q.item[at]]], ["rank", `${q.base[at] === null ? "" : `${q.before[at] || "not ranked"} → `}${q.after[at] || "not ranked"}`], [past(q, at) ? "cause before" : "cause", q.cause[at]], [past(q, at) ? "in its place before" : "in its place", q.by[at].map((name) => names[name]).join(", ")], [past(q, at) ? "also before" : "also", q.why[at].join(", ")], ["slices", q.slices[at].map((name) => names[name]).join(", ")],
       ["margin", q.margin[at] === null ? "" : `${q.margin_before[at] === null ? "" : `${fixed(q.margin_before[at], 4)} → `}${fixed(q.margin[at], 4)} (best relevant less best other)`], ["error", q.error[at]]];
     const line = q.line[at] ? (page.source ? h("a", { href: page.source + q.line[at], rel: "noreferrer" }, `line ${q.line[at]}`) : `line ${q.line[at]} of ${view.golden_path}`) : "";
     dialog.replaceChildren(h("div", { class: "bar" }, step(-1), step(1), h("button", { type: "button", onclick: () => dialog.close() }, "Close")),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from rageval_action.core.changes import QueryChange
+from rageval_action.core.clusters import ADVICE
 from rageval_action.core.comparison import compare
 from rageval_action.core.explanation import explain, find, overlap, words
 from rageval_action.core.hashing import text_hash
 from rageval_action.core.measures import parse_measures
 from rageval_action.core.microscope import recall_curve, sights
 from rageval_action.core.types import Grades, Unanswerable
+from rageval_action.reports.explain import lines
 from tests.builders import FILLERS, chunks, plain_chunks, ranked, row, run
 
 
@@ -134,3 +136,18 @@ def test_a_query_that_only_changed_its_text_has_no_advice():
     )
     made = explain(sights(ranked([1]))[0], change, 5, "document", {})
     assert (made.change, made.advice) == ("changed", "")
+
+
+def test_advice_follows_the_rank_with_and_without_a_baseline():
+    """Up to 2k a text is just below the cut; the advice never says otherwise than the circumstances."""
+    for rank, advice in ((10, "outranked-close"), (11, "outranked")):
+        for before in (None, ranked([rank]), ranked([1])):
+            made = told(before, ranked([rank]))
+            assert made.advice == ADVICE[advice].text
+            assert ("close" in made.circumstances) == (advice == "outranked-close")
+
+
+def test_what_a_gained_query_was_missed_for_is_past():
+    made = told(ranked([9]), ranked([1]))
+    assert (made.change, made.cause, made.advice) == ("gained", "outranked", "")
+    assert any("It was missing before because of outranked by f1" in line for line in lines(made))

@@ -131,6 +131,9 @@ def test_ages(seconds, shown):
 def test_lists_and_plurals():
     assert numbers.listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert numbers.listed(["a", "b"], 2) == "a, b"
+    assert [numbers.both(list("abcd")[:n], 3) for n in (1, 2, 3, 4)] == [
+        "a", "a and b", "a, b and c", "a, b, c and 1 more"
+    ]  # fmt: skip
     assert numbers.queries(1) == "1 query"
     assert numbers.queries(2_000) == "2,000 queries"
     assert numbers.ratio(3.0, 2.0) == "1.5 times"
