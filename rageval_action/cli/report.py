@@ -51,7 +51,7 @@ def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
     from rageval_action.core.verdict import NoBaseline
 
-    against = pipeline.Baseline(record=before) if before else NoBaseline("none was given")
+    against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")
     today = datetime.datetime.now(datetime.UTC).date()
     return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
 

@@ -12,7 +12,7 @@ from rageval_action.core.comparison import Comparison, LabelsUnchanged
 from rageval_action.core.policy import DropGate, FloorGate, Gate, KeepGate, LatencyGate, Policy, Waiver
 from rageval_action.core.record import Record
 from rageval_action.core.rows import MeasureRow, View
-from rageval_action.core.setup import listed
+from rageval_action.core.setup import listed, plural
 
 TOLERANCE = 1e-9
 SIGNIFICANT = 0.05
@@ -166,7 +166,7 @@ def _significant(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if _within(row, allowed):
         return "pass", "within what is allowed"
     if row.small:
-        return "inconclusive", f"{row.n} queries are too few to tell"
+        return "inconclusive", f"{plural(row.n, 'query is', 'queries are')} too few to tell"
     if row.slice is None:
         return ("fail", "the interval excludes no change") if row.ci[1] < -TOLERANCE else _UNTOLD
     adjusted = 1.0 if row.p_adjusted is None else row.p_adjusted
@@ -180,7 +180,7 @@ def _non_inferior(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if row.better == row.worse == 0:
         return "pass", "no query changed"
     if row.small:
-        return "inconclusive", f"{row.n} queries are too few to tell"
+        return "inconclusive", f"{plural(row.n, 'query is', 'queries are')} too few to tell"
     low, high = row.bounds
     if low >= -allowed - TOLERANCE:
         return "pass", "a larger drop is ruled out"
@@ -228,6 +228,11 @@ def _reaches(value: float, gate: FloorGate) -> bool:
 # --- queries that may not be lost -----------------------------------------------------------------------------------
 
 
+def _named(ids: list[str]) -> str:
+    """`query 8`, `queries 8, 9`: an id may be a bare number."""
+    return f"{'query' if len(ids) == 1 else 'queries'} {listed(ids)}"
+
+
 def _keep(gate: KeepGate, comparison: Comparison, view: View) -> Outcome:
     old, new = view.scores[gate.measure]
     mine = np.array([gate.tag in tags for tags in view.tags], dtype=bool)
@@ -240,15 +245,15 @@ def _keep(gate: KeepGate, comparison: Comparison, view: View) -> Outcome:
     ]
     name = f"tag:{gate.tag}"
     if lost:
-        text = f"{gate.measure} got worse for {listed(lost)} of {name}, none may"
+        text = f"{gate.measure} got worse for {_named(lost)} of {name}, none may"
         return Outcome(gate=gate, state="fail", code="must-not-lose", text=text)
     if gone:
-        text = f"{listed(gone)} of {name} cannot be compared: removed from the golden set or reworded"
+        text = f"{_named(gone)} of {name} cannot be compared: removed from the golden set or reworded"
         return Outcome(gate=gate, state="inconclusive", code="must-not-lose-gone", text=text)
     if not mine.any():
         text = f"{name}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
-    text = f"{gate.measure} got worse for none of the {mine.sum()} queries of {name}"
+    text = f"{gate.measure} got worse for none of the {plural(int(mine.sum()), 'query', 'queries')} of {name}"
     return Outcome(gate=gate, state="pass", code="must-not-lose", text=text)
 
 

@@ -37,13 +37,13 @@ def _lines(told: Explanation) -> Iterator[str]:
     if told.error:
         yield f"The retriever failed: {told.error}"
     for wanted in told.wanted:
-        rank = f"{_rank(wanted.before)} → " if told.compared else ""
-        yield f"Should find {wanted.label} (grade {wanted.grade}): rank {rank}{_rank(wanted.after)}"
+        moved = _move(wanted.before if told.compared else None, wanted.after)
+        yield f"Should find {wanted.label} (grade {wanted.grade}): {moved}"
         if wanted.best:
             yield from _passage("  best chunk", wanted.best)
     for rival in told.rivals:
-        rank = f"{_rank(rival.before)} → " if told.compared else ""
-        yield f"Above it: {rival.id}: rank {rank}{rival.after}"
+        moved = _move(rival.before if told.compared else None, rival.after)
+        yield f"Above it: {rival.id}: {moved}"
         yield from _passage("  chunk", rival.passage)
     if told.margin is not None:
         before = f"{_signed(told.margin_before)} → " if told.margin_before is not None else ""
@@ -61,7 +61,7 @@ def _verdict(told: Explanation) -> str:
         "missed": f"It finds nothing relevant in the top {told.k}, before or now",
         "changed": "Its text is not the one the baseline answered",
         "unanswerable": "Nothing should be found for it",
-        "same": f"It finds as much in the top {told.k} as before" if told.compared else f"Its top {told.k}",
+        "same": f"It finds as much in the top {told.k} as before" if told.compared else _found(told),
     }[told.change]
     if not told.cause:
         return f"{words}."
@@ -77,8 +77,22 @@ def _signed(value: float) -> str:
     return shown if shown.startswith(numbers.MINUS) else f"{numbers.PLUS}{shown}"
 
 
-def _rank(rank: int) -> str:
-    return str(rank) if rank else "not ranked"
+def _move(before: int | None, after: int) -> str:
+    """`rank 3`, `not ranked`, `rank 2 → not ranked`, `not ranked → rank 3`."""
+    now = f"rank {after}" if after else "not ranked"
+    if before is None:
+        return now
+    old = f"rank {before}" if before else "not ranked"
+    return f"{old} → {after}" if before and after else f"{old} → {now}"
+
+
+def _found(told: Explanation) -> str:
+    """What the top k holds of what should be found, where there is nothing to compare with."""
+    found = sum(0 < wanted.after <= told.k for wanted in told.wanted)
+    if not found:
+        return f"It finds nothing relevant in the top {told.k}"
+    what = "what" if found == len(told.wanted) else f"{found} of the {len(told.wanted)} things that"
+    return f"It finds {what} it should in the top {told.k}"
 
 
 def _passage(title: str, passage: Passage) -> Iterator[str]:

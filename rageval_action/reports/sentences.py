@@ -244,7 +244,7 @@ def _moved(document: ComparisonDocument) -> str:
     if not row.better and not row.worse:
         return f"{row.measure} is unchanged at {numbers.score(row.candidate)}"
     if abs(row.delta) <= 1e-9:
-        return f"{row.measure} is the same, {row.worse} queries down and {row.better} up"
+        return f"{row.measure} is the same, {numbers.queries(row.worse)} down and {row.better} up"
     way = "rose" if row.delta > 0 else "dropped"
     sure = "" if row.reading in ("better", "worse") else ", which chance could explain"
     return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}"

@@ -122,7 +122,7 @@ def _tail(view: ReportView) -> Iterator[str]:
         yield f"{view.blast} {view.causes}".strip()
     if view.missed:
         found = numbers.plural(len(view.missed), "query finds", "queries find")
-        yield f"{found} nothing relevant on either side: {numbers.listed(list(view.missed), 8)}."
+        yield f"{found} nothing relevant in the top {view.k} on either side: {numbers.listed(list(view.missed), 8)}."
     yield from _small(view)
     for stage in view.latency:
         before = (

@@ -29,6 +29,7 @@ function figure(title, note, keys, plot, head, rows) {
     plot, h("details", {}, h("summary", {}, "The numbers"), tableOf(head, rows)));
 }
 
+const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const bothKeys = (compared) => (compared ? [["base", COLOURS.base], ["this pull request", COLOURS.pr]] : []);
 /* Rounds as `numbers.fixed` does: halves away from zero, what is only the noise of binary fractions dropped first. */
 function fixed(value, digits = 3) {

@@ -33,7 +33,7 @@
   function measures() {
     body("measures").append(measureTable(view.measures, "measure"), view.blast ? h("p", {}, h("strong", {}, view.blast), " ", view.causes) : "",
       h("div", { class: "charts" }, curveChart(page), slicesChart(view)));
-    if (view.slices.length) body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `All ${view.slices.length} slices of 20 queries or more`), measureTable(view.slices, "slice")));
+    if (view.slices.length) body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `${counted(view.slices.length, "slice")} of 20 queries or more`), measureTable(view.slices, "slice")));
     if (view.units.length) {
       const rows = view.units.map((row) => view.compared ? [row.measure, row.before || "–", row.after] : [row.measure, row.after]);
       body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `The same run by ${view.units[0].unit}`),
@@ -41,7 +41,7 @@
     }
     if (view.small_slices.length) {
       const rows = view.small_slices.map((row) => [row.name, row.n, row.worse, row.better]);
-      body("measures").append(h("details", {}, h("summary", {}, `${rows.length} slices of fewer than 20 queries: counts, no percentage`), tableOf(["slice", "queries", "worse", "better"], rows)));
+      body("measures").append(h("details", {}, h("summary", {}, `${counted(rows.length, "slice")} of fewer than 20 queries: counts, no percentage`), tableOf(["slice", "queries", "worse", "better"], rows)));
     }
   }
 
@@ -55,7 +55,7 @@
     }
     const titles = { cause: "cause", rival: "document that took several places", slice: "slice with more than its share" };
     const button = (group) => h("button", { type: "button", style: "margin:0 .35rem .35rem 0", onclick: () => show(group) }, h("code", {}, group.name), ` ${group.count}`);
-    body("losses").append(h("p", { class: "soft small" }, `${view.lost_total.toLocaleString("en")} queries lost or got worse. A button shows its queries below; its number is how many there are.`),
+    body("losses").append(h("p", { class: "soft small" }, `${counted(view.lost_total, "query", "queries")} lost or got worse. A button shows its queries below; its number is how many there are.`),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Groups of lost queries" }, h("table", {},
         h("thead", {}, h("tr", {}, ["group", "queries", "what to try"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, [...rows.values()].map((groups) => h("tr", {}, h("td", { style: "width:11rem" }, titles[groups[0].kind]),

@@ -54,7 +54,7 @@ function queryTable(page, open) {
       head.setAttribute("aria-sort", at !== order.column ? "none" : order.down ? "descending" : "ascending");
       head.firstChild.textContent = columns[at].name + (at !== order.column ? "" : order.down ? " ↓" : " ↑");
     });
-    status.textContent = `${shown.length.toLocaleString("en")} of ${total.toLocaleString("en")} queries`;
+    status.textContent = `${shown.length.toLocaleString("en")} of ${counted(total, "query", "queries")}`;
     focused = 0;
     box.scrollTop = 0;
     draw();

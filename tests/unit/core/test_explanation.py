@@ -151,3 +151,14 @@ def test_what_a_gained_query_was_missed_for_is_past():
     made = told(ranked([9]), ranked([1]))
     assert (made.change, made.cause, made.advice) == ("gained", "outranked", "")
     assert any("It was missing before because of outranked by f1" in line for line in lines(made))
+
+
+def test_without_a_baseline_it_says_what_is_found():
+    first = [
+        next(line for line in lines(told(None, ranked([rank]))) if line.startswith("It finds"))
+        for rank in (1, 8)
+    ]
+    assert first[0] == "It finds what it should in the top 5."
+    assert first[1].startswith("It finds nothing relevant in the top 5. Cause: outranked")
+    assert any(line == "Should find r0 (grade 1): not ranked" for line in lines(told(None, ranked([0]))))
+    assert any("rank 2 → not ranked" in line for line in lines(told(ranked([2]), ranked([0]))))

@@ -84,7 +84,7 @@ def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
     made = markdown(_view(many), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
     whole(made)
-    assert "The other 4,990 are in [the full report](https://github.com/acme/kb)" in made
+    assert "4,990 others are in [the full report](https://github.com/acme/kb)" in made
 
 
 def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
@@ -93,7 +93,7 @@ def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
     assert SUMMARY_BYTES / 2 < size <= SUMMARY_BYTES
     whole(made)
     shown = made.count("\n| [<code>")
-    assert f"The other {5000 - shown:,} are in [the full report]" in made
+    assert f"{5000 - shown:,} others are in [the full report]" in made
 
 
 @pytest.mark.parametrize("limit", [60_000, 20_000, 9_000, 5_000, 3_000, 1_800])
