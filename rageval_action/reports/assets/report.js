@@ -59,8 +59,8 @@
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Groups of lost queries" }, h("table", {},
         h("thead", {}, h("tr", {}, ["group", "queries", "what to try"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, [...rows.values()].map((groups) => h("tr", {}, h("td", { style: "width:11rem" }, titles[groups[0].kind]),
-          h("td", {}, groups.slice(0, 8).map(button), groups.length > 8 ? h("span", { class: "soft small" }, `and ${groups.length - 8} more`) : null),
-          h("td", { style: "width:50%" }, groups[0].advice, h("br"), h("span", { class: "soft small" }, `Source: ${groups[0].source}`))))))));
+          h("td", { style: "min-width:9rem" }, groups.slice(0, 8).map(button), groups.length > 8 ? h("span", { class: "soft small" }, `and ${groups.length - 8} more`) : null),
+          h("td", { style: "width:50%;min-width:16rem" }, groups[0].advice, h("br"), h("span", { class: "soft small" }, `Source: ${groups[0].source}`))))))));
   }
 
   function hits(flat, other) {
@@ -119,7 +119,7 @@
       view.warnings.length ? h("ul", {}, view.warnings.map((text) => h("li", { class: "small" }, text))) : "");
     const two = view.compared && page.provenance.some((row) => row[1]);
     body("provenance").append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Provenance" }, h("table", {}, h("thead", {}, h("tr", {}, ["what", two ? "base" : null, two ? "this pull request" : "value"].filter(Boolean).map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, page.provenance.map(([name, old, now]) => h("tr", {}, h("th", { scope: "row" }, name), two ? h("td", {}, h("code", {}, old)) : null, h("td", {}, two && old !== now && old ? h("strong", {}, h("code", {}, now)) : h("code", {}, now))))))),
+      h("tbody", {}, page.provenance.map(([name, old, now]) => h("tr", {}, h("th", { scope: "row" }, name), two ? h("td", { style: "min-width:11rem" }, h("code", {}, old)) : null, h("td", {}, two && old !== now && old ? h("strong", {}, h("code", {}, now)) : h("code", {}, now))))))),
       h("h3", { style: "margin-top:1.25rem" }, "Make this run again"), ...page.commands.flatMap((command) => [h("p", { class: "soft small", style: "margin:0" }, command.name), h("pre", { tabindex: "0" }, h("code", {}, command.text))]));
   }
 
