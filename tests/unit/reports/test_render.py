@@ -234,3 +234,13 @@ def test_links_to_odd_places_are_left_out():
     assert LINKS.commit("main") == ""
     assert LINKS.commit("g" * 40) == ""
     assert LINKS.commit(HEAD) == f"https://github.com/acme/kb/commit/{HEAD}"
+
+
+def test_what_a_note_quotes_is_code_and_stays_text():
+    assert (
+        prose("`solar-panels.md` is not in the snapshot")
+        == "<code>solar&#45;panels.md</code> is not in the snapshot"
+    )
+    nasty = prose("`</code><script>|` and a lone ` mark")
+    assert "<script>" not in nasty
+    assert nasty.count("<code>") == nasty.count("</code>") == 1
