@@ -11,12 +11,13 @@ from msgspec.structs import replace
 from rageval_action.config import Config
 from rageval_action.core.access import audit
 from rageval_action.core.comparison import Comparison, compare
-from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document
+from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document, failures
 from rageval_action.core.evaluation import Provenance, Settings, assemble
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
 from rageval_action.core.policy import Policy, measures_of, plain
 from rageval_action.core.record import GitInfo, RunRecord
+from rageval_action.core.setup import plural
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import GoldenSet, Notice, Run
 from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
@@ -139,7 +140,7 @@ def conclude(
     else:
         against = baseline
     verdict = judge(policy, candidate.record, against, today=today, override=override)
-    return document(verdict, candidate.record.k, comparison, told)
+    return document(verdict, candidate.record.k, comparison, told, failures(candidate.queries))
 
 
 def chosen_measures(config: Config) -> tuple[Measure, ...]:
@@ -166,7 +167,8 @@ def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
         hint = "Accept rows with `rageval golden review`, or set `review: optional`."
         raise GoldenError("golden.nothing-reviewed", "no row is accepted.", hint=hint, where=golden.path)
     note = Notice(
-        code="golden.unreviewed", text=f"{left} rows take no part: rejected, or not accepted by anybody"
+        code="golden.unreviewed",
+        text=f"{plural(left, 'row takes', 'rows take')} no part: rejected, or not accepted by anybody",
     )
     return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 

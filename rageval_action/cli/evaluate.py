@@ -64,7 +64,11 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
         settings = configure(given, config)
         pipeline.require(settings, "golden", "snapshot")
         check_out(Path(out))
-        before = pipeline.Baseline(record=read_record(baseline)) if baseline else NoBaseline("none was given")
+        before = (
+            pipeline.Baseline(record=read_record(baseline))
+            if baseline
+            else NoBaseline("no baseline was given")
+        )
         candidate = pipeline.evaluate(settings, world())
         told = pipeline.conclude(
             candidate, before, settings.policy, today=datetime.datetime.now(datetime.UTC).date()

@@ -41,7 +41,10 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
         sight = next(sight for sight in sights(candidate, before) if sight.row.query_id == row.query_id)
         change = _change(before, candidate, row.query_id) if before else None
         unit = unit_of(row.judgments, candidate.record.golden.unit)
-        told = explained(sight, change, candidate.record.k, unit, chunk_texts(snapshot), show)
+        texts, note = chunk_texts(snapshot, candidate)
+        told = explained(sight, change, candidate.record.k, unit, texts, show)
+        if note:
+            click.echo(f"note: {note}", err=True)
         if json_target:
             write_json(json_target, told)
         if json_target != "-":

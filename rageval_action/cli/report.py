@@ -40,7 +40,10 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     if not comparison and not baseline and beside.is_file():
         comparison = str(beside)
     told = read_comparison(comparison) if comparison else _judged(candidate, before, config)
-    made = page(told, candidate, before, texts=unit_texts(snapshot, candidate), source=_source(candidate))
+    texts, note = chunk_texts(snapshot, candidate)
+    if note:
+        click.echo(f"note: {note}", err=True)
+    made = page(told, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
     write_text(out, html(made))
 
 
@@ -48,7 +51,7 @@ def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
     from rageval_action.core.verdict import NoBaseline
 
-    against = pipeline.Baseline(record=before) if before else NoBaseline("none was given")
+    against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")
     today = datetime.datetime.now(datetime.UTC).date()
     return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
 
@@ -77,26 +80,26 @@ def read_comparison(path: str) -> Any:
         ) from error
 
 
-def chunk_texts(snapshot: str) -> dict[str, str]:
-    """Chunk id -> text; empty without a snapshot."""
+def chunk_texts(snapshot: str, run: Any) -> tuple[dict[str, str], str]:
+    """`text_hash` of a chunk -> its text, and a note where the snapshot is not the one that `run` was made with.
+
+    A record holds the hash of every chunk that came back, so a text is shown for that chunk and for no other, whichever
+    snapshot it is read from. Empty without a snapshot.
+    """
     if not snapshot:
-        return {}
+        return {}, ""
+    from rageval_action.core.hashing import text_hash
     from rageval_action.snapshots.interface import open_snapshot
 
-    return {chunk.id: chunk.text for chunk in open_snapshot(snapshot).chunks}
-
-
-def unit_texts(snapshot: str, run: Any) -> dict[str, str]:
-    """What is ranked -> its text: a chunk's own, for a document that of the first of its chunks that was found."""
-    texts = chunk_texts(snapshot)
-    if not texts or run.record.golden.unit != "document":
-        return texts
-    found: dict[str, str] = {}
-    for row in run.queries:
-        for hit in row.results:
-            if hit.doc not in found and hit.id in texts:
-                found[hit.doc] = texts[hit.id]
-    return found
+    opened = open_snapshot(snapshot)
+    recorded, given = run.record.snapshot.fingerprint, opened.manifest.fingerprint
+    texts = {text_hash(chunk.text): chunk.text for chunk in opened.chunks}
+    if given == recorded:
+        return texts, ""
+    return texts, (
+        f"{snapshot} is not the snapshot of this record (fingerprint {given[:12]}, recorded {recorded[:12]}): "
+        "a text is shown only where it is the very one that was searched."
+    )
 
 
 def _source(run: Any) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.hashing import text_hash
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,7 +24,7 @@ class _Row(Struct):
 
 
 def snippets(told: Any, run: Any) -> dict[str, str]:
-    """What took the place of the first lost queries -> the text of the chunk that did; empty without the snapshot.
+    """Id of each of the first lost queries -> the text of the chunk that took the place; empty without the snapshot.
 
     A chunk that not everybody may see keeps its text to itself: a comment has other readers than the index. Texts are
     an extra: where they cannot be read, nothing is missing from the result but they.
@@ -31,20 +33,24 @@ def snippets(told: Any, run: Any) -> dict[str, str]:
     path = Path(run.record.snapshot.path) / "chunks.jsonl"
     if not wanted or not path.is_file():
         return {}
-    texts = _texts(path, set(wanted.values()))
-    return {name: texts[chunk] for name, chunk in wanted.items() if chunk in texts}
+    texts = _texts(path, {hit.id for hit in wanted.values()})
+    return {
+        query: texts[hit.id]
+        for query, hit in wanted.items()
+        if hit.id in texts and text_hash(texts[hit.id]) == hit.text_hash
+    }
 
 
-def _wanted(told: Any, run: Any) -> dict[str, str]:
-    """Rival -> its best chunk in the ranking of the query that it was first met in."""
+def _wanted(told: Any, run: Any) -> dict[str, Any]:
+    """Lost query -> the best hit of its first rival."""
     lost = [change for change in told.queries if change.change in ("lost", "worse") and change.by][:MOST]
     rows = {row.query_id: row for row in run.queries}
-    found: dict[str, str] = {}
+    found: dict[str, Any] = {}
     for change in lost:
         rival, row = change.by[0], rows.get(change.id)
         hit = next((hit for hit in (row.results if row else ()) if rival in (hit.doc, hit.id)), None)
         if hit is not None:
-            found.setdefault(rival, hit.id)
+            found[change.id] = hit
     return found
 
 

@@ -96,13 +96,14 @@ class Cluster(Struct, frozen=True, kw_only=True):
         kind: grouped by primary cause, by a shared rival document, or by a slice that holds too many of the losses.
         name: the cause, the rival's id, or the slice.
         queries: ids, worst first.
-        advice: key into `ADVICE`.
+        advice: key into `ADVICE`. fitting: how many of the queries it is about; the others are only alike in cause.
     """
 
     kind: Kind
     name: str
     queries: tuple[str, ...]
     advice: str
+    fitting: int
 
 
 def losses(changes: Iterable[QueryChange]) -> list[QueryChange]:
@@ -130,21 +131,26 @@ def _causes(lost: Sequence[QueryChange]) -> list[Cluster]:
     for change in lost:
         if change.cause:
             groups.setdefault(change.cause, []).append(change)
-    return [
-        Cluster(
-            kind="cause",
-            name=cause,
-            queries=tuple(change.id for change in members),
-            advice=_advice(cause, members),
-        )
-        for cause, members in groups.items()
-    ]
+    return [_cause(cause, members) for cause, members in groups.items()]
 
 
-def _advice(cause: str, members: Sequence[QueryChange]) -> str:
-    """The finer advice when at least half of the group shares the circumstance it is about."""
+def _cause(cause: str, members: Sequence[QueryChange]) -> Cluster:
+    """A group by cause with the advice that fits most of it, the finer one where two fit equally many."""
+    fits = Counter(advice_of(cause, change.tags) for change in members)
+    advice = max(fits, key=lambda name: (fits[name], name not in (cause, "outranked"), name))
+    return Cluster(
+        kind="cause",
+        name=cause,
+        queries=tuple(change.id for change in members),
+        advice=advice,
+        fitting=fits[advice],
+    )
+
+
+def advice_of(cause: str, tags: Sequence[str]) -> str:
+    """Key into `ADVICE` for one missed item; the tag `close` (a rank of at most 2k) says "just below the cut"."""
     for tag, advice in (("right-document", "right-document"), ("close", "outranked-close")):
-        if cause == "outranked" and 2 * sum(tag in change.tags for change in members) >= len(members):
+        if cause == "outranked" and tag in tags:
             return advice
     return cause if cause in ADVICE else "outranked"
 
@@ -155,7 +161,7 @@ def _rivals(lost: Sequence[QueryChange]) -> list[Cluster]:
         for rival in change.by if change.cause in ("outranked", "duplicate", "below-depth") else ():
             groups.setdefault(rival, []).append(change.id)
     return [
-        Cluster(kind="rival", name=rival, queries=tuple(ids), advice="rival")
+        Cluster(kind="rival", name=rival, queries=tuple(ids), advice="rival", fitting=len(ids))
         for rival, ids in groups.items()
         if len(ids) >= SMALLEST_GROUP
     ]
@@ -173,5 +179,7 @@ def _slices(lost: Sequence[QueryChange], slices: Mapping[str, Sequence[str]]) ->
         expected = len(lost) * sizes[name] / len(slices)
         if len(ids) >= SMALLEST_GROUP and len(ids) >= OVERREPRESENTED * expected:
             advice = "exact-terms" if any(word in name for word in ("exact", "keyword", "code")) else "slice"
-            found.append(Cluster(kind="slice", name=name, queries=tuple(ids), advice=advice))
+            found.append(
+                Cluster(kind="slice", name=name, queries=tuple(ids), advice=advice, fitting=len(ids))
+            )
     return found

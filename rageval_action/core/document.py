@@ -5,14 +5,19 @@ It holds everything a report shows, so that a job which trusts nothing but valid
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core import escape
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.comparison import Comparison, LabelsUnchanged, Pairing
+from rageval_action.core.gates import told_exceeded
 from rageval_action.core.policy import plain_gate
+from rageval_action.core.record import QueryRow
 from rageval_action.core.rows import MeasureRow
 from rageval_action.core.setup import Factor, Turnover
 from rageval_action.core.types import Notice
@@ -21,6 +26,11 @@ from rageval_action.core.verdict import Override, Reason, State, Verdict, Word
 Rung: TypeAlias = Literal["exact", "ancestor", "snapshot", "base-branch-record", "file"]
 """Where a baseline is from: the artifact of the exact base commit, of an ancestor of it, a snapshot evaluated in the
 same job, a record file as it stands on the base branch, or a record that the user named."""
+
+
+MOST_FAILURES = 20
+ERROR_LENGTH = 120
+"""Code points of an error that is told: enough for its first sentence."""
 
 
 class BaselineInfo(Struct, frozen=True, kw_only=True):
@@ -34,12 +44,32 @@ class BaselineInfo(Struct, frozen=True, kw_only=True):
 
 
 class GateResult(Struct, frozen=True, kw_only=True):
-    """One gate and what it said."""
+    """One gate and what it said.
+
+    Attributes:
+        waived: `owner: reason` of the waiver by which it holds, else empty. waived_until: its last day.
+        exceeded: a waiver that is in force but was not enough, in words.
+    """
 
     gate: dict[str, object]
     state: State
     text: str
     waived: str = ""
+    waived_until: str = ""
+    exceeded: str = ""
+
+
+class Failure(Struct, frozen=True, kw_only=True):
+    """One way in which the retriever failed: its own words, shortened, and for how many queries."""
+
+    text: str
+    queries: int
+
+
+def failures(rows: Sequence[QueryRow]) -> tuple[Failure, ...]:
+    """The commonest errors of the retriever, most frequent first; those that are alike but for their end are one."""
+    found = Counter(escape.cap(escape.visible(row.error), ERROR_LENGTH) for row in rows if row.error)
+    return tuple(Failure(text=text, queries=count) for text, count in found.most_common(MOST_FAILURES))
 
 
 class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
@@ -49,6 +79,7 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
         baseline: None when there is none; `reasons` then says why.
         measures: under the candidate's labels. old_label_measures: under the baseline's, empty when they agree.
         queries: every changed or missed query, worst first.
+        failures: what the candidate's retriever failed with.
         relabelled, retagged: queries that are judged by something else, or that are in other slices.
     """
 
@@ -70,18 +101,25 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
     old_label_measures: tuple[MeasureRow, ...] = ()
     factors: tuple[Factor, ...] = ()
     turnover: Turnover | None = None
+    failures: tuple[Failure, ...] = ()
 
 
 def document(
-    verdict: Verdict, k: int, comparison: Comparison | None, baseline: BaselineInfo | None
+    verdict: Verdict,
+    k: int,
+    comparison: Comparison | None,
+    baseline: BaselineInfo | None,
+    failed: tuple[Failure, ...] = (),
 ) -> ComparisonDocument:
-    """Join a verdict with the comparison it rests on; without one, only reasons and gates are told."""
+    """Join a verdict with the comparison it rests on; without one, only reasons, gates and failures are told."""
     gates = tuple(
         GateResult(
             gate=plain_gate(outcome.gate),
             state=outcome.state,
             text=outcome.text,
             waived=f"{outcome.waiver.owner}: {outcome.waiver.reason}" if outcome.waiver else "",
+            waived_until=str(outcome.waiver.until) if outcome.waiver else "",
+            exceeded=told_exceeded(outcome.exceeded) if outcome.exceeded else "",
         )
         for outcome in verdict.outcomes
     )
@@ -95,6 +133,7 @@ def document(
         warnings=verdict.notes,
         k=k,
         gates=gates,
+        failures=failed,
     )
     if comparison is None:
         return head

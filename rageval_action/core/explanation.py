@@ -9,8 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.core.changes import QueryChange
-from rageval_action.core.clusters import ADVICE, clusters
+from rageval_action.core.changes import UPWARDS, QueryChange
+from rageval_action.core.clusters import ADVICE, advice_of
 from rageval_action.core.diagnosis import CAUSES, Item
 from rageval_action.core.microscope import Look, Sight, answerable
 from rageval_action.core.record import QueryRow
@@ -105,13 +105,16 @@ def explain(
         change: what the comparison says about it, or None.
         k: the headline cutoff.
         unit: what is ranked for this query.
-        texts: chunk id -> text; may be empty.
+        texts: `text_hash` of a chunk -> its text; may be empty.
         shown: lines of each ranking; 0 = k and five more.
     """
     row, after, before = sight.row, sight.after, sight.before
     miss = row.misses[0] if row.misses else None
     cause = change.cause if change else miss.cause if miss else ""
-    advice = _advice(change, cause)
+    tags = change.tags if change else miss.tags if miss else ()
+    gained = change is not None and change.change in UPWARDS  # its cause is past, and calls for nothing
+    reason = next((name for name in (cause, *tags) if name in ADVICE), "")  # of a missed query it is a tag
+    advice = advice_of(reason, tags) if reason and not gained else ""
     lines = shown or k + 5
     return Explanation(
         query_id=row.query_id,
@@ -123,7 +126,7 @@ def explain(
         change=change.change if change else "same" if answerable(row) else "unanswerable",
         cause=cause,
         meaning=CAUSES.get(cause, ""),
-        circumstances=change.tags if change else miss.tags if miss else (),
+        circumstances=tags,
         by=change.by if change else miss.by if miss else (),
         advice=ADVICE[advice].text if advice else "",
         source=ADVICE[advice].source if advice else "",
@@ -145,14 +148,6 @@ def explain(
         before=_places(before, None, lines) if before else (),
         after=_places(after, before, lines),
     )
-
-
-def _advice(change: QueryChange | None, cause: str) -> str:
-    if change is not None:
-        found = next((group for group in clusters([change]) if group.kind == "cause"), None)
-        if found is not None:
-            return found.advice
-    return cause if cause in ADVICE else ""
 
 
 def _rank(look: Look | None, item: Item) -> int:
@@ -192,7 +187,7 @@ def _best(row: QueryRow, item: Item, unit: Unit, texts: Mapping[str, str]) -> Pa
 
 
 def _passage(hit: Hit, query: str, texts: Mapping[str, str]) -> Passage:
-    text = texts.get(hit.id, "")
+    text = texts.get(hit.text_hash, "")
     return Passage(
         id=hit.id,
         rank=hit.rank,

@@ -12,7 +12,7 @@ from rageval_action.core.comparison import Comparison, LabelsUnchanged
 from rageval_action.core.policy import DropGate, FloorGate, Gate, KeepGate, LatencyGate, Policy, Waiver
 from rageval_action.core.record import Record
 from rageval_action.core.rows import MeasureRow, View
-from rageval_action.core.setup import listed
+from rageval_action.core.setup import listed, plural
 
 TOLERANCE = 1e-9
 SIGNIFICANT = 0.05
@@ -42,13 +42,18 @@ Against: TypeAlias = Comparison | NoBaseline | BaselineUnknown
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """What one gate says. `informs` never decides. `waiver` is the exception that made the difference, if any."""
+    """What one gate says. `informs` never decides.
+
+    Attributes:
+        waiver: the exception that made the difference, if any. exceeded: one in force that was not enough.
+    """
 
     gate: Gate
     state: State
     code: str
     text: str
     waiver: Waiver | None = None
+    exceeded: Waiver | None = None
 
 
 def outcome(gate: Gate, policy: Policy, record: Record, against: Against, today: datetime.date) -> Outcome:
@@ -111,17 +116,26 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
     if row is None:
         text = f"{_place(gate)}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
-    allowed, used = gate.max_drop, None
+    allowed, used, exceeded = gate.max_drop, None, None
     state, why = _judged(row, gate, allowed)
     waiver = waiver_for(gate, policy, today)
     if state != "pass" and waiver is not None and waiver.max_drop > gate.max_drop:
         eased, because = _judged(row, gate, waiver.max_drop)
         if eased != state:
             allowed, used, state, why = waiver.max_drop, waiver, eased, because
+        else:
+            exceeded = waiver
     text = f"{_place(gate)} {_moved(row)} ({points(allowed)} allowed, {gate.rule}): {why}"
     if used:
         text += f"; waived until {used.until} by {used.owner}: {used.reason}"
-    return Outcome(gate=gate, state=state, code="drop", text=text, waiver=used)
+    if exceeded:
+        text += f"; {told_exceeded(exceeded)}"
+    return Outcome(gate=gate, state=state, code="drop", text=text, waiver=used, exceeded=exceeded)
+
+
+def told_exceeded(waiver: Waiver) -> str:
+    """A waiver that was not enough, in words."""
+    return f"a waiver of {points(waiver.max_drop)} until {waiver.until} by {waiver.owner} is in force and exceeded"
 
 
 def waiver_for(gate: DropGate, policy: Policy, today: datetime.date) -> Waiver | None:
@@ -152,7 +166,7 @@ def _significant(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if _within(row, allowed):
         return "pass", "within what is allowed"
     if row.small:
-        return "inconclusive", f"{row.n} queries are too few to tell"
+        return "inconclusive", f"{plural(row.n, 'query is', 'queries are')} too few to tell"
     if row.slice is None:
         return ("fail", "the interval excludes no change") if row.ci[1] < -TOLERANCE else _UNTOLD
     adjusted = 1.0 if row.p_adjusted is None else row.p_adjusted
@@ -166,7 +180,7 @@ def _non_inferior(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if row.better == row.worse == 0:
         return "pass", "no query changed"
     if row.small:
-        return "inconclusive", f"{row.n} queries are too few to tell"
+        return "inconclusive", f"{plural(row.n, 'query is', 'queries are')} too few to tell"
     low, high = row.bounds
     if low >= -allowed - TOLERANCE:
         return "pass", "a larger drop is ruled out"
@@ -214,6 +228,11 @@ def _reaches(value: float, gate: FloorGate) -> bool:
 # --- queries that may not be lost -----------------------------------------------------------------------------------
 
 
+def _named(ids: list[str]) -> str:
+    """`query 8`, `queries 8, 9`: an id may be a bare number."""
+    return f"{'query' if len(ids) == 1 else 'queries'} {listed(ids)}"
+
+
 def _keep(gate: KeepGate, comparison: Comparison, view: View) -> Outcome:
     old, new = view.scores[gate.measure]
     mine = np.array([gate.tag in tags for tags in view.tags], dtype=bool)
@@ -226,15 +245,15 @@ def _keep(gate: KeepGate, comparison: Comparison, view: View) -> Outcome:
     ]
     name = f"tag:{gate.tag}"
     if lost:
-        text = f"{gate.measure} got worse for {listed(lost)} of {name}, none may"
+        text = f"{gate.measure} got worse for {_named(lost)} of {name}, none may"
         return Outcome(gate=gate, state="fail", code="must-not-lose", text=text)
     if gone:
-        text = f"{listed(gone)} of {name} cannot be compared: removed from the golden set or reworded"
+        text = f"{_named(gone)} of {name} cannot be compared: removed from the golden set or reworded"
         return Outcome(gate=gate, state="inconclusive", code="must-not-lose-gone", text=text)
     if not mine.any():
         text = f"{name}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
-    text = f"{gate.measure} got worse for none of the {mine.sum()} queries of {name}"
+    text = f"{gate.measure} got worse for none of the {plural(int(mine.sum()), 'query', 'queries')} of {name}"
     return Outcome(gate=gate, state="pass", code="must-not-lose", text=text)
 
 

@@ -22,6 +22,7 @@ class Look(Struct, frozen=True, kw_only=True):
         ranked, scores: judged ids, best first, and the score of each.
         items, ranks: what should be found and where it stands (0 = not in the ranking).
         relevant: every id that satisfies an item. denied: ids of which a hit may not be seen.
+        passages: `text_hash` of the very chunk that each of `ranked` has its score from; empty where none is known.
     """
 
     ranked: Sequence[str]
@@ -30,6 +31,7 @@ class Look(Struct, frozen=True, kw_only=True):
     ranks: tuple[int, ...]
     relevant: frozenset[str]
     denied: frozenset[str]
+    passages: Mapping[str, str]
 
     @property
     def first(self) -> int:
@@ -62,6 +64,10 @@ def look(row: QueryRow, labels: Applied) -> Look:
         ranks=tuple(best_rank(places, item) for item in items),
         relevant=frozenset(member for item in items for member in item.members),
         denied=frozenset(getattr(hit, name) for hit in row.results if hit.acl_allowed is False),
+        passages={
+            getattr(hit, name): hit.text_hash
+            for hit in sorted(row.results, key=lambda hit: (hit.score, -hit.rank))
+        },
     )
 
 

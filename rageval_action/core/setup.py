@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rageval_action.core.corpus import Corpus
-from rageval_action.core.record import Record
+from rageval_action.core.record import Record, SnapshotInfo
 from rageval_action.core.types import Notice
 
 TURNED_OVER = 0.5
@@ -22,6 +23,8 @@ RETRIEVAL = ("model", "chunker", "corpus", "snapshot", "retriever", "metric")
 """Factors of which only one should change at a time, or nobody knows which one moved the score."""
 
 MOST_NAMED = 10
+
+QUERIES = ("query", "queries")
 
 
 class Factor(Struct, frozen=True, kw_only=True):
@@ -99,14 +102,26 @@ def _among(values: NDArray[np.uint64], pool: NDArray[np.uint64]) -> NDArray[np.b
 
 def factors(before: Record, after: Record, corpus: Turnover, golden: Relabelling) -> tuple[Factor, ...]:
     """Every part of the set-up that differs, the retrieval side first, then the judging side."""
+    old, new = _without_common(before, after), _without_common(after, before)
     found = [
-        Factor(name=name, before=told(before), after=told(after))
+        Factor(name=name, before=told(old), after=told(new))
         for name, told in _COMPARED.items()
         if told(before) != told(after)
     ]
     found += _content(before, after, corpus, known={factor.name for factor in found})
     found += _golden(before, after, golden)
     return tuple(found)
+
+
+def _without_common(record: Record, other: Record) -> Record:
+    """`record` with those options of its retriever alone that `other` has not or has otherwise."""
+    theirs = other.retriever.parameters
+    own = {
+        name: value
+        for name, value in record.retriever.parameters.items()
+        if name not in theirs or theirs[name] != value
+    }
+    return replace(record, retriever=replace(record.retriever, parameters=own))
 
 
 def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -> list[Factor]:
@@ -118,13 +133,17 @@ def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -
         return [
             Factor(
                 name="corpus",
-                before=f"{old.documents} documents, {old.chunks} chunks",
-                after=f"{new.documents} documents, {new.chunks} chunks: {told}",
+                before=_size(old),
+                after=f"{_size(new)}: {told}",
             )
         ]
     if old.fingerprint != new.fingerprint and not known & {"model", "chunker", "metric"}:
         return [Factor(name="snapshot", before=old.fingerprint[:12], after=new.fingerprint[:12])]
     return []
+
+
+def _size(snapshot: SnapshotInfo) -> str:
+    return f"{plural(snapshot.documents, 'document')}, {plural(snapshot.chunks, 'chunk')}"
 
 
 def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
@@ -139,7 +158,7 @@ def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
     if not told:
         return []
     old, new = before.golden.queries, after.golden.queries
-    return [Factor(name="golden set", before=f"{old} queries", after=f"{new} queries: {told}")]
+    return [Factor(name="golden set", before=plural(old, *QUERIES), after=f"{plural(new, *QUERIES)}: {told}")]
 
 
 def _model(record: Record) -> str:
@@ -176,7 +195,7 @@ def warnings(
     """What a reader must know before looking at a number, most important first."""
     notes = [*_corpus_notes(corpus)]
     if before.errors >= MANY_ERRORS * before.golden.queries:
-        text = f"the baseline's retriever failed for {before.errors} of {before.golden.queries} queries: "
+        text = f"the baseline's retriever failed for {before.errors} of {plural(before.golden.queries, *QUERIES)}: "
         notes.append(Notice(code="baseline.errors", text=f"{text}anything looks better than that"))
     mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
     if len(mixed) > 1:
@@ -222,9 +241,14 @@ def _golden_notes(golden: Relabelling) -> list[Notice]:
     ]
 
 
+def plural(count: int, one: str, many: str = "") -> str:
+    """`1 chunk`, `2 chunks`; `many` where an s is not enough."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def counted(ids: Sequence[str]) -> str:
     """`1 query`, `3 queries`."""
-    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'}"
+    return plural(len(ids), *QUERIES)
 
 
 def listed(ids: Sequence[str]) -> str:

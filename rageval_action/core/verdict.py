@@ -21,7 +21,7 @@ from rageval_action.core.gates import (
 )
 from rageval_action.core.policy import DropGate, Policy, plain_gate
 from rageval_action.core.record import Record
-from rageval_action.core.setup import listed
+from rageval_action.core.setup import listed, plural
 from rageval_action.core.types import Notice
 from rageval_action.errors import EXIT_CANNOT_MEASURE, EXIT_FAIL
 
@@ -142,7 +142,9 @@ def _standing(policy: Policy, record: Record, against: Against) -> list[tuple[St
         hits = "1 hit" if record.acl_violations == 1 else f"{record.acl_violations} hits"
         found.append(("fail", Reason(code="acl", text=f"{hits} that the query may not see came back")))
     if record.errors / record.golden.queries > policy.max_errors + TOLERANCE:
-        text = f"the retriever failed for {record.errors} of {record.golden.queries} queries"
+        text = (
+            f"the retriever failed for {record.errors} of {plural(record.golden.queries, 'query', 'queries')}"
+        )
         found.append(("cannot_measure", Reason(code="errors", text=text)))
     if isinstance(against, BaselineUnknown):
         found.append(("cannot_measure", Reason(code="baseline-unknown", text=against.reason)))

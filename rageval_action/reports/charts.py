@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from rageval_action.core import escape
+from rageval_action.reports import numbers
 from rageval_action.reports.parts import MeasureLine
 from rageval_action.reports.view import ReportView
 
@@ -69,7 +70,7 @@ def _slices(rows: Sequence[MeasureLine]) -> str:
     if len(shown) < 2:
         return ""
     names = ", ".join(f'"{label(name)}"' for name, _ in shown)
-    values = ", ".join(f"{value:.1f}" for _, value in shown)
+    values = ", ".join(numbers.fixed(value, 1) for _, value in shown)
     return "\n".join(
         [
             THEME,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rageval_action.core import escape
+from rageval_action.core.changes import UPWARDS
 from rageval_action.core.explanation import Explanation, Passage, Place
 from rageval_action.reports import numbers
 from rageval_action.reports.lines import CIRCUMSTANCES
@@ -12,6 +13,8 @@ from rageval_action.reports.terminal import Table, aligned
 
 SNIPPET = 200
 NAME = 36
+SCORE = 4
+"""Decimals of a score: they tell neighbours apart."""
 
 
 def lines(told: Explanation) -> Iterator[str]:
@@ -34,19 +37,17 @@ def _lines(told: Explanation) -> Iterator[str]:
     if told.error:
         yield f"The retriever failed: {told.error}"
     for wanted in told.wanted:
-        rank = f"{_rank(wanted.before)} → " if told.compared else ""
-        yield f"Should find {wanted.label} (grade {wanted.grade}): rank {rank}{_rank(wanted.after)}"
+        moved = _move(wanted.before if told.compared else None, wanted.after)
+        yield f"Should find {wanted.label} (grade {wanted.grade}): {moved}"
         if wanted.best:
             yield from _passage("  best chunk", wanted.best)
     for rival in told.rivals:
-        rank = f"{_rank(rival.before)} → " if told.compared else ""
-        yield f"Above it: {rival.id}: rank {rank}{rival.after}"
+        moved = _move(rival.before if told.compared else None, rival.after)
+        yield f"Above it: {rival.id}: {moved}"
         yield from _passage("  chunk", rival.passage)
     if told.margin is not None:
-        before = f"{told.margin_before:+.4f} → " if told.margin_before is not None else ""
-        yield f"Margin (best relevant less best other): {before}{told.margin:+.4f}".replace(
-            "-", numbers.MINUS
-        )
+        before = f"{_signed(told.margin_before)} → " if told.margin_before is not None else ""
+        yield f"Margin (best relevant less best other): {before}{_signed(told.margin)}"
     if told.advice:
         yield f"What to try: {told.advice} Source: {told.source}."
 
@@ -60,22 +61,42 @@ def _verdict(told: Explanation) -> str:
         "missed": f"It finds nothing relevant in the top {told.k}, before or now",
         "changed": "Its text is not the one the baseline answered",
         "unanswerable": "Nothing should be found for it",
-        "same": f"It finds as much in the top {told.k} as before" if told.compared else f"Its top {told.k}",
+        "same": f"It finds as much in the top {told.k} as before" if told.compared else _found(told),
     }[told.change]
     if not told.cause:
         return f"{words}."
     by = f" by {numbers.listed(list(told.by), 3)}" if told.by else ""
     also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
     more = f"; {', '.join(also)}" if also else ""
-    return f"{words}. Cause: {told.cause}{by} ({told.meaning}{more})."
+    why = "It was missing before because of" if told.change in UPWARDS else "Cause:"
+    return f"{words}. {why} {told.cause}{by} ({told.meaning}{more})."
 
 
-def _rank(rank: int) -> str:
-    return str(rank) if rank else "not ranked"
+def _signed(value: float) -> str:
+    shown = numbers.fixed(value, SCORE)
+    return shown if shown.startswith(numbers.MINUS) else f"{numbers.PLUS}{shown}"
+
+
+def _move(before: int | None, after: int) -> str:
+    """`rank 3`, `not ranked`, `rank 2 → not ranked`, `not ranked → rank 3`."""
+    now = f"rank {after}" if after else "not ranked"
+    if before is None:
+        return now
+    old = f"rank {before}" if before else "not ranked"
+    return f"{old} → {after}" if before and after else f"{old} → {now}"
+
+
+def _found(told: Explanation) -> str:
+    """What the top k holds of what should be found, where there is nothing to compare with."""
+    found = sum(0 < wanted.after <= told.k for wanted in told.wanted)
+    if not found:
+        return f"It finds nothing relevant in the top {told.k}"
+    what = "what" if found == len(told.wanted) else f"{found} of the {len(told.wanted)} things that"
+    return f"It finds {what} it should in the top {told.k}"
 
 
 def _passage(title: str, passage: Passage) -> Iterator[str]:
-    score = f", score {passage.score:.4f}" if passage.score is not None else ""
+    score = f", score {numbers.fixed(passage.score, SCORE)}" if passage.score is not None else ""
     shared = (
         f", holds {numbers.share(passage.overlap)} of the query's words"
         if passage.overlap is not None
@@ -106,7 +127,7 @@ def _body(places: tuple[Place, ...], k: int, *, moved: bool) -> list[list[str]]:
         [
             str(place.rank),
             escape.cap(place.id, NAME),
-            f"{place.score:.4f}",
+            numbers.fixed(place.score, SCORE),
             ", ".join(_marks(place, k, moved=moved)),
         ]
         for place in places

@@ -11,7 +11,7 @@ from rageval_action.core.record import Record
 from rageval_action.core.types import Notice
 from rageval_action.reports import numbers
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
-from rageval_action.reports.sentences import gate_text, label_effect
+from rageval_action.reports.sentences import failed_with, gate_text, label_effect, waived
 
 WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 """What a reader wants to hear of, changed or not."""
@@ -75,10 +75,20 @@ def groups(found: Sequence[Cluster]) -> tuple[ClusterLine, ...]:
             name=group.name,
             count=len(group.queries),
             queries=group.queries,
-            advice=ADVICE[group.advice].text,
+            advice=_advice(group),
             source=ADVICE[group.advice].source,
         )
         for group in found
+    )
+
+
+def _advice(group: Cluster) -> str:
+    """What to try; where it is not about the whole group, for how many of it."""
+    text = ADVICE[group.advice].text
+    return (
+        text
+        if group.fitting == len(group.queries)
+        else f"For {group.fitting} of {len(group.queries)}: {text}"
     )
 
 
@@ -128,9 +138,18 @@ def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ..
         (notice for notice in every if notice.code in CAVEATS), key=lambda notice: CAVEATS.index(notice.code)
     )
     rest = [notice for notice in every if notice.code not in CAVEATS]
-    waived = tuple(f"a waiver is in force: {gate.text}" for gate in document.gates if gate.waived)
+    told = waived(document)[:1] if document.verdict == "pass" else ()  # it is the first sentence
+    in_force = [gate for gate in document.gates if gate.waived and gate not in told]
+    excused = (f"a waiver is in force: {gate.text}" for gate in in_force)
     labels = label_effect(document)
-    return (*waived, *([labels] if labels else []), *_told(first)), _told(rest)
+    return (*excused, *_failed(document), *([labels] if labels else []), *_told(first)), _told(rest)
+
+
+def _failed(document: ComparisonDocument) -> tuple[str, ...]:
+    """What the retriever failed with, unless the reason that it failed too often says so already."""
+    if not document.failures or any(reason.code == "errors" for reason in document.reasons):
+        return ()
+    return (f"the retriever failed for some queries: {failed_with(document)}",)
 
 
 def _told(found: Sequence[Notice]) -> tuple[str, ...]:

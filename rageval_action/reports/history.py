@@ -93,7 +93,7 @@ def _chart(told: History) -> list[str]:
         f'  title "{label(told.headline)}, the last {len(values)} records"',
         f'  x-axis "record" 1 --> {len(values)}',
         f'  y-axis "score" {max(low - room, 0):.3f} --> {min(high + room, 1):.3f}',
-        f"  line [{', '.join(f'{value:.4f}' for value in values)}]",
+        f"  line [{', '.join(f'{numbers.rounded(value, 4):.4f}' for value in values)}]",
         "```",
     ]
 
@@ -154,7 +154,7 @@ def html(told: History) -> str:
 
 def _thinned(series: Series) -> Series:
     return msgspec.structs.replace(
-        series, values=tuple(None if value is None else round(value, 5) for value in series.values)
+        series, values=tuple(None if value is None else numbers.rounded(value, 5) for value in series.values)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -122,13 +122,13 @@ def line(row: MeasureRow, *, headline: bool = False) -> MeasureLine:
         note="; ".join(_notes(row)),
         before_value=_rounded(row.baseline, digits),
         after_value=_rounded(row.candidate, digits),
-        low=round(row.ci[0], digits),
-        high=round(row.ci[1], digits),
+        low=numbers.rounded(row.ci[0], digits),
+        high=numbers.rounded(row.ci[1], digits),
     )
 
 
 def _rounded(value: float | None, digits: int) -> float | None:
-    return None if value is None else round(value, digits)
+    return None if value is None else numbers.rounded(value, digits)
 
 
 def _reading(row: MeasureRow) -> tuple[str, str]:
@@ -175,10 +175,9 @@ def small(document: ComparisonDocument) -> tuple[SmallSlice, ...]:
     )
 
 
-def query(change: QueryChange, texts: Mapping[str, str]) -> QueryLine:
-    """One changed query; a piece of the first rival's text where it is known."""
+def query(change: QueryChange, rival: str = "") -> QueryLine:
+    """One changed query; `rival` is the text that took the place, where it is known."""
     move = f"{_rank(change.baseline_rank)} → {_rank(change.candidate_rank)}"
-    rival = next((texts[name] for name in change.by if name in texts), "")
     return QueryLine(
         id=change.id,
         query=change.query,

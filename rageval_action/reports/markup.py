@@ -33,6 +33,9 @@ _NAME = re.compile(
 _OURS = re.compile(r"(?:(?!www\.)[^\W_]|[ ,.;:()\[\]+=?−%→–▼▲-]){0,300}")
 """What our own numbers and phrases are made of; none of it is markup or a link where they stand."""
 
+_QUOTED = re.compile(r"`([^`]+)`")
+"""What our notices put between code marks, an id or a path: it is escaped inside of a code element."""
+
 OWN = "own.md.j2"
 
 KEPT = ("length", "count", "first", "last", "list", "reverse", "unique", "default", "d")
@@ -74,11 +77,16 @@ def measure(name: object) -> Markdown:
 
 
 def prose(text: object, limit: int = LIMIT) -> Markdown:
-    """A sentence of ours with outside words in it: measures become code, the rest is escaped."""
-    pieces = _NAME.split(escape.cap(escape.visible(str(text)), limit))
+    """A sentence of ours with outside words in it: measures and what is quoted become code, the rest is escaped."""
+    quoted = _QUOTED.split(escape.cap(escape.visible(str(text)), limit))
     return Markdown(
-        "".join(f"`{piece}`" if place % 2 else _spaced(piece) for place, piece in enumerate(pieces))
+        "".join(code(piece, limit) if place % 2 else _plain(piece) for place, piece in enumerate(quoted))
     )
+
+
+def _plain(text: str) -> str:
+    pieces = _NAME.split(text)
+    return "".join(f"`{piece}`" if place % 2 else _spaced(piece) for place, piece in enumerate(pieces))
 
 
 def _spaced(piece: str) -> str:

@@ -66,7 +66,7 @@ def _score(row: Configuration, measure: str) -> str:
 
 
 def _difference(against: Against) -> str:
-    p = "p < 0.001" if against.p_adjusted < 0.001 else f"p = {against.p_adjusted:.3f}"
+    p = "p < 0.001" if against.p_adjusted < 0.001 else f"p = {numbers.fixed(against.p_adjusted)}"
     return f"{numbers.delta(against.delta)} {numbers.interval(*against.ci)}, {p}"
 
 
@@ -74,7 +74,7 @@ def _latency(row: Configuration) -> str:
     if not row.queries:
         return NOT_RUN
     timed = [
-        f"{stage} {row.latency[stage].p50:.1f}/{row.latency[stage].p95:.1f}"
+        f"{stage} {numbers.fixed(row.latency[stage].p50, 1)}/{numbers.fixed(row.latency[stage].p95, 1)}"
         for stage in STAGES
         if stage in row.latency
     ]

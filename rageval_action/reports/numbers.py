@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 
 MINUS, PLUS = "\u2212", "+"
 
 DIGITS = 3
 """Decimals of a score that stands alone: what papers and trec_eval users compare."""
+
+
+NOISE = 12
+"""Decimals behind which a binary fraction is only noise: 0.725 is stored as 0.72499999999999998."""
+
+LARGEST = 1e12
+"""From this size on there are no decimals to round."""
+
+
+def fixed(value: float, digits: int = DIGITS) -> str:
+    """So many decimals, halves away from zero as on paper; thousands are separated. `charts.js` does the same."""
+    if not abs(value) < LARGEST:
+        return f"{value:,.{digits}f}"
+    size = Decimal(repr(round(abs(value), NOISE))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{MINUS if value < 0 and size else ''}{size:,f}"
+
+
+def rounded(value: float, digits: int) -> float:
+    """The number that `fixed` shows."""
+    return float(fixed(value, digits).replace(MINUS, "-").replace(",", ""))
 
 
 def decimals(low: float, high: float) -> int:
@@ -24,7 +45,7 @@ def decimals(low: float, high: float) -> int:
 
 def score(value: float | None, digits: int = DIGITS) -> str:
     """A score between 0 and 1."""
-    return "not defined" if value is None else f"{value:.{digits}f}"
+    return "not defined" if value is None else fixed(value, digits)
 
 
 def delta(value: float, digits: int = DIGITS) -> str:
@@ -33,7 +54,11 @@ def delta(value: float, digits: int = DIGITS) -> str:
         return "0"
     sign = PLUS if value > 0 else MINUS
     smallest = 10.0**-digits
-    return f"{sign}{abs(value):.{digits}f}" if abs(value) >= smallest / 2 else f"{sign}<{smallest:.{digits}f}"
+    return (
+        f"{sign}{fixed(abs(value), digits)}"
+        if abs(value) >= smallest / 2 - 1e-12
+        else f"{sign}<{smallest:.{digits}f}"
+    )
 
 
 def interval(low: float, high: float, digits: int = DIGITS) -> str:
@@ -44,7 +69,7 @@ def interval(low: float, high: float, digits: int = DIGITS) -> str:
 def points(value: float) -> str:
     """A size in points (one point is 0.01), without sign; `0.1 points`, `1.0 points`."""
     size = abs(100 * value)
-    return f"{size:.1f} points" if size >= 0.05 or size <= 1e-7 else "less than 0.1 points"
+    return f"{fixed(size, 1)} points" if size >= 0.05 - 1e-12 or size <= 1e-7 else "less than 0.1 points"
 
 
 def about(count: int) -> str:
@@ -61,17 +86,17 @@ def share(value: float) -> str:
         return "under 1 %"
     if 0.995 <= value < 1:
         return "over 99 %"
-    return f"{100 * value:.0f} %"
+    return f"{fixed(100 * value, 0)} %"
 
 
 def milliseconds(value: float) -> str:
     """A duration with the digits that a clock justifies."""
-    return f"{value:.2f} ms" if value < 1 else f"{value:.1f} ms" if value < 100 else f"{value:,.0f} ms"
+    return f"{fixed(value, 2 if value < 1 else 1 if value < 100 else 0)} ms"
 
 
 def ratio(after: float, before: float) -> str:
     """How many times as much: `1.4 times`; empty when there is nothing to divide by."""
-    return f"{after / before:.1f} times" if before > 0 else ""
+    return f"{fixed(after / before, 1)} times" if before > 0 else ""
 
 
 def age(seconds: float) -> str:
@@ -91,6 +116,13 @@ def plural(count: int, one: str, many: str = "") -> str:
 def queries(count: int) -> str:
     """`1 query`, `2 queries`."""
     return plural(count, "query", "queries")
+
+
+def both(names: list[str], most: int) -> str:
+    """`a and b`; `a, b and c`; `a, b and 3 more`."""
+    if len(names) > most:
+        return listed(names, most)
+    return " and ".join([*([", ".join(names[:-1])] if names[:-1] else []), *names[-1:]])
 
 
 def listed(names: list[str], most: int) -> str:

@@ -14,7 +14,7 @@ from rageval_action.core.clusters import clusters
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.microscope import Look, Sight, answerable, recall_curve, sights
 from rageval_action.core.record import Record, RunRecord
-from rageval_action.reports import facts
+from rageval_action.reports import facts, numbers
 from rageval_action.reports.parts import ClusterLine, Fact
 from rageval_action.reports.view import ReportView, view
 
@@ -28,6 +28,9 @@ RELEVANT, DENIED = 1, 2
 """Bits of a hit's flag."""
 
 SNIPPET = 240
+
+EXACT = 6
+"""Decimals of numbers that the page rounds again to fewer."""
 
 
 class Names:
@@ -45,6 +48,27 @@ class Names:
         return list(self._places)
 
 
+class Texts:
+    """The texts that are shown, each once, by the order in which they were first asked for."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts, self._shown = texts, Names()
+
+    def places(self, look: Look, most: int) -> list[int]:
+        """Key of the text of each of the first `most` hits, -1 where it is not at hand; empty without any texts."""
+        if not self._texts:
+            return []
+        hashes = [look.passages.get(name, "") for name in look.ranked[:most]]
+        return [self._shown.place(hashed) if hashed in self._texts else -1 for hashed in hashes]
+
+    def snippets(self) -> dict[int, str]:
+        """Key -> a short piece on one line."""
+        return {
+            place: escape.cap(escape.visible(self._texts[hashed]), SNIPPET)
+            for place, hashed in enumerate(self._shown.all())
+        }
+
+
 class QueryColumns(Struct, frozen=True, kw_only=True):
     """One entry a query in each list; numbers in `by`, `slices`, `item` and the rankings are places in `names`.
 
@@ -54,6 +78,8 @@ class QueryColumns(Struct, frozen=True, kw_only=True):
         base, score: share of what should be found within k; None for an unanswerable query.
         margin_before, margin: best relevant score less best other one.
         ranking_before, ranking: place, score, flag of each hit in turn.
+        passages_before, passages: for each of these hits the key in `Page.texts` of the chunk that has the score, or -1
+            where its text is not at hand; empty when no texts are.
     """
 
     id: list[str]
@@ -76,6 +102,8 @@ class QueryColumns(Struct, frozen=True, kw_only=True):
     error: list[str]
     ranking_before: list[list[float]]
     ranking: list[list[float]]
+    passages_before: list[list[int]]
+    passages: list[list[int]]
 
 
 class Curve(Struct, frozen=True, kw_only=True):
@@ -86,7 +114,7 @@ class Curve(Struct, frozen=True, kw_only=True):
 
 
 class Page(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
-    """Everything in the HTML report."""
+    """Everything in the HTML report. `texts_note` says which texts are missing, and why; empty when none need be."""
 
     schema_name: Literal["rageval.page/1"] = "rageval.page/1"
     view: ReportView
@@ -95,6 +123,7 @@ class Page(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
     threshold: float | None
     names: list[str]
     texts: dict[int, str]
+    texts_note: str
     queries: QueryColumns
     curve: Curve
     provenance: tuple[tuple[str, str, str], ...]
@@ -108,6 +137,7 @@ def page(
     baseline: RunRecord | None = None,
     *,
     texts: Mapping[str, str] | None = None,
+    texts_note: str = "",
     source: str = "",
 ) -> Page:
     """Everything the report shows.
@@ -116,22 +146,24 @@ def page(
         document: the comparison, as it was judged.
         candidate: the record that was measured.
         baseline: the record it was compared with, where it is at hand.
-        texts: id of a document or chunk -> its text.
+        texts: `text_hash` of a chunk -> its text, from whatever snapshot: a hash never shows another one's text.
+        texts_note: what a reader must know about them.
         source: address that a line number can be put behind (`…/golden.jsonl#L`), or empty.
     """
     record, names = candidate.record, Names()
     seen = sights(candidate, baseline)
     parts = {sight.row.query_id: slices.names(sight.row) for sight in seen}
-    columns = _columns(seen, document, record.k, names)
+    shown = Texts(texts or {})
+    columns = _columns(seen, document, record.k, names, shown)
     deepest = min(record.retriever.depth, DEEPEST)
-    known = names.all()
     return Page(
         view=view(document, record, before=baseline.record if baseline else None, most=0),
         clusters=facts.groups(clusters(document.queries, parts)),
         k=record.k,
         threshold=record.no_answer.threshold,
-        names=known,
-        texts={place: _snippet(texts[name]) for place, name in enumerate(known) if texts and name in texts},
+        names=names.all(),
+        texts=shown.snippets(),
+        texts_note=texts_note,
         queries=columns,
         curve=Curve(
             before=_rounded(recall_curve([sight.before for sight in seen if sight.before], deepest)),
@@ -143,24 +175,22 @@ def page(
     )
 
 
-def _snippet(text: str) -> str:
-    return escape.cap(escape.visible(text), SNIPPET)
-
-
 def _rounded(values: Sequence[float]) -> list[float]:
-    return [round(value, 4) for value in values]
+    return [numbers.rounded(value, EXACT) for value in values]
 
 
-def _columns(seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names) -> QueryColumns:
+def _columns(
+    seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names, texts: Texts
+) -> QueryColumns:
     changes = {change.id: change for change in document.queries}
-    rows = [_row(sight, changes.get(sight.row.query_id), k, names) for sight in seen]
+    rows = [_row(sight, changes.get(sight.row.query_id), k, names, texts) for sight in seen]
     columns: dict[str, list[Any]] = {
         name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__
     }
     return QueryColumns(**columns)
 
 
-def _row(sight: Sight, change: QueryChange | None, k: int, names: Names) -> dict[str, object]:
+def _row(sight: Sight, change: QueryChange | None, k: int, names: Names, texts: Texts) -> dict[str, object]:
     row, after, before = sight.row, sight.after, sight.before
     asked = answerable(row)
     item = change.item if change else (after.items[0].label if after.items else "")
@@ -186,6 +216,8 @@ def _row(sight: Sight, change: QueryChange | None, k: int, names: Names) -> dict
         "error": row.error,
         "ranking_before": _ranking(before, k, names) if before else [],
         "ranking": _ranking(after, k, names),
+        "passages_before": texts.places(before, max(k, SHOWN)) if before else [],
+        "passages": texts.places(after, max(k, SHOWN)),
     }
 
 
@@ -200,18 +232,18 @@ def _kind(sight: Sight, change: QueryChange | None) -> str:
 def _found(side: Look, k: int) -> float | None:
     if not side.ranks:
         return None
-    return round(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), 4)
+    return numbers.rounded(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), EXACT)
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+    return None if value is None else numbers.rounded(value, 4)
 
 
 def _ranking(side: Look, k: int, names: Names) -> list[float]:
     flat: list[float] = []
     for name, score in list(zip(side.ranked, side.scores, strict=True))[: max(k, SHOWN)]:
         flag = RELEVANT * (name in side.relevant) + DENIED * (name in side.denied)
-        flat += (names.place(name), round(score, 4), flag)
+        flat += (names.place(name), numbers.rounded(score, 4), flag)
     return flat
 
 
@@ -242,12 +274,12 @@ def _told(record: Record) -> dict[str, str]:
         "prefixes": " / ".join(part for part in (snapshot.query_prefix, snapshot.document_prefix) if part),
         "chunker": snapshot.chunker,
         "metric": f"{snapshot.metric}, {snapshot.dimension} dimensions" if snapshot.metric else "",
-        "corpus": f"{snapshot.chunks:,} chunks of {snapshot.documents:,} documents",
+        "corpus": f"{numbers.plural(snapshot.chunks, 'chunk')} of {numbers.plural(snapshot.documents, 'document')}",
         "retriever": " ".join(part for part in (retriever.name, pairs(retriever.parameters)) if part),
         "reranker": retriever.reranker,
         "depth": str(retriever.depth),
         "access": record.acl_mode,
-        "warm-up": f"{record.warm_up} queries",
+        "warm-up": numbers.queries(record.warm_up),
         "cost": pairs(record.cost),
         "versions": pairs(record.versions),
         "hardware": pairs(record.hardware),

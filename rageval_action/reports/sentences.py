@@ -53,6 +53,11 @@ DECIDE = "the labels decide: "
 TURNED_OVER = "corpus.turned-over"
 """Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
 
+MOST_FAILURES = 3
+"""Different errors of a retriever that are told."""
+
+MOST_RIVALS = 3
+
 MOST_REASONS = 4
 """Further reasons told in the alert; every gate is in its own table."""
 
@@ -62,6 +67,8 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
     words = TITLES[document.verdict]
     if document.verdict == "fail" and document.reasons:
         words = FAILURES.get(document.reasons[0].code, words)
+    if document.verdict == "pass" and waived(document):
+        return "NOTE", "Waived: retrieval got worse"
     if document.verdict == "pass" and _improved(document):
         words = "Retrieval got better"
     if document.verdict == "pass" and only_labels(document):
@@ -113,9 +120,22 @@ def headline(document: ComparisonDocument) -> MeasureRow | None:
 
 def first(document: ComparisonDocument) -> str:
     """The first reason as a sentence; a pass tells how the headline measure moved."""
+    if document.verdict == "pass" and waived(document):
+        return f"{_sentence(_excused(waived(document)[0], document))} {_sentence(_held(document))}"
     if document.verdict == "pass":
         return f"{_sentence(_moved(document))} {_sentence(_held(document))}".strip()
     return _sentence(_reason(document.reasons[0], document)) if document.reasons else ""
+
+
+def waived(document: ComparisonDocument) -> tuple[GateResult, ...]:
+    """The gates that hold only by a waiver."""
+    return tuple(result for result in document.gates if result.waived and result.state == "pass")
+
+
+def _excused(result: GateResult, document: ComparisonDocument) -> str:
+    """`recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves`."""
+    fallen = _fallen(result.gate, document)
+    return f"{fallen}; allowed until {result.waived_until} by {result.waived}" if fallen else result.text
 
 
 def _held(document: ComparisonDocument) -> str:
@@ -168,7 +188,14 @@ def _is_name(text: str) -> bool:
 
 def _reason(reason: Reason, document: ComparisonDocument) -> str:
     plain = _drop(reason.gate, document) if reason.code == "drop" else ""
-    return plain or _spelt(reason.text)
+    why = f": {failed_with(document)}" if reason.code == "errors" and document.failures else ""
+    return plain or f"{_spelt(reason.text)}{why}"
+
+
+def failed_with(document: ComparisonDocument) -> str:
+    """What the retriever failed with: `no module named foo (18), no answer within 2 s (2)`."""
+    told = [f"{failure.text} ({failure.queries:,})" for failure in document.failures]
+    return numbers.listed(told, MOST_FAILURES)
 
 
 def _spelt(text: str) -> str:
@@ -190,15 +217,24 @@ def gate_text(result: GateResult, document: ComparisonDocument) -> str:
 
 def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
     """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
-    if not gate or gate.get("rule", "observed") != "observed" or not isinstance(gate.get("max_drop"), float):
+    fallen = _fallen(gate, document)
+    if not gate or not fallen or gate.get("rule", "observed") != "observed":
+        return ""
+    exceeded = next((result.exceeded for result in document.gates if result.gate == gate), "")
+    allowed = numbers.points(float(str(gate["max_drop"])))
+    return f"{fallen}; {exceeded or f'{allowed} are allowed'}"
+
+
+def _fallen(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
+    """`recall@5 dropped by 5.8 points`; empty unless the gate is about a drop and there is one."""
+    if not gate or not isinstance(gate.get("max_drop"), float):
         return ""
     place = (gate.get("measure"), gate.get("slice") or None)
     row = next((row for row in document.measures if (row.measure, row.slice) == place), None)
     if row is None or row.delta >= 0:
         return ""
     name = f"{row.measure} of {row.slice}" if row.slice else row.measure
-    allowed = numbers.points(float(str(gate["max_drop"])))
-    return f"{name} dropped by {numbers.points(row.delta)}; {allowed} are allowed"
+    return f"{name} dropped by {numbers.points(row.delta)}"
 
 
 def _moved(document: ComparisonDocument) -> str:
@@ -208,7 +244,7 @@ def _moved(document: ComparisonDocument) -> str:
     if not row.better and not row.worse:
         return f"{row.measure} is unchanged at {numbers.score(row.candidate)}"
     if abs(row.delta) <= 1e-9:
-        return f"{row.measure} is the same, {row.worse} queries down and {row.better} up"
+        return f"{row.measure} is the same, {numbers.queries(row.worse)} down and {row.better} up"
     way = "rose" if row.delta > 0 else "dropped"
     sure = "" if row.reading in ("better", "worse") else ", which chance could explain"
     return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}"
@@ -276,9 +312,19 @@ def causes(groups: Sequence[Cluster]) -> str:
     named = [f"{len(group.queries):,} {group.name}" for group in groups if group.kind == "cause"]
     if not named:
         return ""
-    rival = next((group for group in groups if group.kind == "rival" and len(group.queries) > 2), None)
-    more = f" {rival.name} took a place in {len(rival.queries):,} of them." if rival else ""
-    return f"Causes of the losses: {', '.join(named)}.{more}"
+    return f"Causes of the losses: {', '.join(named)}.{_rivals(groups)}"
+
+
+def _rivals(groups: Sequence[Cluster]) -> str:
+    """Who took most places: every one of those that took equally many."""
+    rivals = [group for group in groups if group.kind == "rival" and len(group.queries) > 2]
+    if not rivals:
+        return ""
+    most = max(len(group.queries) for group in rivals)
+    names = [group.name for group in rivals if len(group.queries) == most]
+    if len(names) == 1:
+        return f" {names[0]} took a place in {most:,} of them."
+    return f" {numbers.both(names, MOST_RIVALS)} each took a place in {most:,} of them."
 
 
 def power(document: ComparisonDocument) -> str:

@@ -79,28 +79,34 @@ def _short(counts: str) -> str:
     return f"{worse}/{better.removesuffix(' better')}" if found else "–"
 
 
-def _queries(title: str, rows: Sequence[QueryLine]) -> Table:
+def _queries(title: str, rows: Sequence[QueryLine], *, up: bool) -> Table:
+    was = "was " if up else ""
     body = [
         [
             escape.cap(row.id, NAME),
             escape.cap(row.query, QUERY),
             escape.cap(row.item, NAME),
             row.move or "–",
-            f"{row.cause or '–'}{f' {row.link} {escape.cap(row.by[0], NAME)}' if row.by else ''}",
+            _why(row, was),
         ]
         for row in rows
     ]
-    return Table(title, ["query", "text", "should find", "rank", "why"], body)
+    return Table(title, ["query", "text", "should find", "rank", "why it was missing" if up else "why"], body)
+
+
+def _why(row: QueryLine, was: str) -> str:
+    by = f" {row.link} {escape.cap(row.by[0], NAME)}" if row.by else ""
+    return f"{was}{row.cause}{by}" if row.cause else "–"
 
 
 def _tables(view: ReportView) -> Iterator[Table]:
     if view.measures:
         yield _measures("", view.measures, sliced=False, compared=view.compared)
     if view.lost:
-        yield _queries(_title("Lost or worse", view.lost_total, len(view.lost)), view.lost)
+        yield _queries(_title("Lost or worse", view.lost_total, len(view.lost)), view.lost, up=False)
     if view.gained:
         gained = view.gained[:MOST_GAINED]
-        yield _queries(_title("Gained or better", view.gained_total, len(gained)), gained)
+        yield _queries(_title("Gained or better", view.gained_total, len(gained)), gained, up=True)
     if view.slices:
         yield _measures(f"recall@{view.k} by slice", view.slices, sliced=True, compared=True)
     if view.gates:
@@ -116,7 +122,7 @@ def _tail(view: ReportView) -> Iterator[str]:
         yield f"{view.blast} {view.causes}".strip()
     if view.missed:
         found = numbers.plural(len(view.missed), "query finds", "queries find")
-        yield f"{found} nothing relevant on either side: {numbers.listed(list(view.missed), 8)}."
+        yield f"{found} nothing relevant in the top {view.k} on either side: {numbers.listed(list(view.missed), 8)}."
     yield from _small(view)
     for stage in view.latency:
         before = (

@@ -107,7 +107,7 @@ def view(
         record: the candidate's.
         before: the baseline's, where it is at hand: its latencies are then shown beside the candidate's.
         most: rows of lost and of gained queries to make; the totals are always told.
-        snippets: id of a document or chunk -> its text, of which a short piece is shown where it took a place.
+        snippets: id of a lost query -> the text that took the place, of which a short piece is shown.
     """
     alert, title = sentences.title(document)
     down = [change for change in document.queries if change.change in ("lost", "worse")]
@@ -142,9 +142,9 @@ def view(
         blast=sentences.blast(document),
         causes=sentences.causes(groups),
         clusters=facts.groups(groups),
-        lost=tuple(lines.query(change, texts) for change in down[:most]),
+        lost=tuple(lines.query(change, texts.get(change.id, "")) for change in down[:most]),
         lost_total=len(down),
-        gained=tuple(lines.query(change, texts) for change in up[:most]),
+        gained=tuple(lines.query(change) for change in up[:most]),
         gained_total=len(up),
         missed=tuple(change.id for change in document.queries if change.change == "missed"),
         gates=facts.gates(document),

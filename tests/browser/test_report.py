@@ -11,6 +11,7 @@ import pytest
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.measures import parse_measures
 from rageval_action.core.types import Grades, Hit
+from rageval_action.reports import numbers
 from rageval_action.reports.html import html
 from rageval_action.reports.page import page
 from tests.unit.reports import situations
@@ -40,6 +41,16 @@ def test_axe_finds_no_serious_violation(opened, name, scheme):
     found = axe.Axe().run(seen.page)
     serious = [rule for rule in found.response["violations"] if rule["impact"] in ("serious", "critical")]
     assert [(rule["id"], rule["nodes"][0]["html"]) for rule in serious] == []
+
+
+def test_the_page_rounds_as_every_other_surface(opened):
+    values = [at / 1000 for at in range(-1200, 1201, 5)] + [0.575 - 0.5, 1.005, -0.0004, 1e-7]
+    shown = opened(document("fail-drop")).page
+    for digits in (2, 3):
+        found = shown.evaluate(
+            "([values, digits]) => values.map((value) => fixed(value, digits))", [values, digits]
+        )
+        assert found == [numbers.fixed(value, digits) for value in values]
 
 
 def test_axe_finds_nothing_serious_in_the_dialog_either(opened):

@@ -49,6 +49,23 @@ def test_a_report_of_two_records(records, tmp_path):
     assert any("backup of the database" in snippet for snippet in data["texts"].values())
 
 
+def test_another_snapshot_lends_only_the_texts_that_were_searched(records, tmp_path):
+    out, told = tmp_path / "report.html", tmp_path / "told.json"
+    write_index(tmp_path / "other", {**DOCUMENTS, "cafe": "a text that this record has never seen"})
+    done = rageval("report", records / "after-record", "--snapshot", tmp_path / "other", "--out", out)
+    assert "is not the snapshot of this record" in done.stderr
+    data = json.loads(out.read_text(encoding="utf-8").split('id="data">')[1].split("</script>")[0])
+    assert "is not the snapshot of this record" in data["texts_note"]
+    assert data["texts"]
+    assert not any("never seen" in text for text in data["texts"].values())
+    done = rageval(
+        "explain", "q1", records / "after-record", "--snapshot", tmp_path / "other", "--json", told
+    )
+    assert "is not the snapshot of this record" in done.stderr
+    assert "never seen" not in told.read_text(encoding="utf-8")
+    assert "never seen" not in done.stdout
+
+
 def test_a_report_of_one_record(records, tmp_path):
     done = rageval("report", records / "after-record", "--out", "-")
     assert done.returncode == 0

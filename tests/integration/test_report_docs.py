@@ -88,7 +88,7 @@ def _parts(comment: str) -> list[str]:
     patterns = (
         r"`recall@5` dropped by [\d.]+ points; [\d.]+ points are allowed",
         r"`mrr` dropped by [\d.]+ points",
-        r"`hit@5` got worse for q\d+ of `tag:critical`",
+        r"`hit@5` got worse for query q\d+ of `tag:critical`",
         r"`type:exact-term` lost most \(.*?\); the commonest cause is outranked \(.*?\)",
         r"\d+ queries lost the last relevant result .*? net −\d+ of \d+",
         r"\d+ queries can prove a change of [\d.]+ points or more",

@@ -9,29 +9,74 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action.cli.texts import snippets
+from rageval_action.core.hashing import text_hash
 from rageval_action.reports.view import view
 from tests.unit.reports.situations import drop
+
+LONG, SECRET = "the text of\nf1 " + "long " * 40, "for managers"
+TEXTS = {"f1#0": LONG, "f2#0": SECRET}
 
 
 @pytest.fixture
 def made(tmp_path):
     told = drop()
     rows = [
-        {"id": "f1#0", "doc": "f1", "text": "the text of\nf1 " + "long " * 40},
-        {"id": "f2#0", "doc": "f2", "text": "for managers", "acl": {"groups": ["managers"]}},
-        {"id": "f5#0", "doc": "f5", "text": "the text of f5"},
+        {"id": "f1#0", "doc": "f1", "text": LONG},
+        {"id": "f2#0", "doc": "f2", "text": SECRET, "acl": {"groups": ["managers"]}},
+        {"id": "f5#0", "doc": "f5", "text": "text of f5"},
     ]
     (tmp_path / "chunks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     record = replace(told.after.record, snapshot=replace(told.after.record.snapshot, path=str(tmp_path)))
-    return told, replace(told.after, record=record)
+    queries = tuple(
+        replace(
+            row,
+            results=tuple(
+                replace(hit, text_hash=text_hash(TEXTS.get(hit.id, f"text of {hit.doc}")))
+                for hit in row.results
+            ),
+        )
+        for row in told.after.queries
+    )
+    return told, replace(told.after, record=record, queries=queries)
 
 
 def test_the_text_of_the_first_rival_is_found(made):
     told, run = made
-    assert snippets(told.told, run) == {
-        "f1": "the text of\nf1 " + "long " * 40,
-        "f5": "the text of f5",
-    }
+    first = {change.id: change.by[0] for change in told.told.queries if change.by}
+    found = snippets(told.told, run)
+    assert set(found.values()) == {LONG, "text of f5"}
+    assert all(text == {"f1": LONG, "f5": "text of f5"}[first[query]] for query, text in found.items())
+
+
+def test_a_text_that_is_not_the_one_that_was_found_is_not_shown(made):
+    told, run = made
+    other = tuple(
+        replace(row, results=tuple(replace(hit, text_hash="0" * 16) for hit in row.results))
+        for row in run.queries
+    )
+    assert snippets(told.told, replace(run, queries=other)) == {}
+
+
+def test_each_query_shows_the_chunk_that_beat_it(made, tmp_path):
+    told, run = made
+    with (tmp_path / "chunks.jsonl").open("a") as rows:
+        rows.write(json.dumps({"id": "f1#1", "doc": "f1", "text": "another part of f1"}) + "\n")
+    change = next(one for one in told.told.queries if one.by and one.by[0] == "f1")
+    second = tuple(
+        replace(
+            row,
+            results=tuple(
+                replace(hit, id="f1#1", text_hash=text_hash("another part of f1")) if hit.doc == "f1" else hit
+                for hit in row.results
+            ),
+        )
+        if row.query_id == change.id
+        else row
+        for row in run.queries
+    )
+    found = snippets(told.told, replace(run, queries=second))
+    assert found.pop(change.id) == "another part of f1"
+    assert "another part of f1" not in found.values()
 
 
 def test_the_row_shows_a_short_piece_on_one_line(made):
@@ -44,7 +89,9 @@ def test_the_row_shows_a_short_piece_on_one_line(made):
 
 def test_what_not_everybody_may_see_is_not_shown(made):
     told, run = made
-    assert "f2" not in snippets(told.told, run)
+    lost = next(one for one in told.told.queries if one.by)
+    changes = replace(told.told, queries=(replace(lost, by=("f2",)),))
+    assert snippets(changes, run) == {}
 
 
 @pytest.mark.parametrize("content", ["not json\n", '{"id": 3}\n', ""])

@@ -29,8 +29,14 @@ function figure(title, note, keys, plot, head, rows) {
     plot, h("details", {}, h("summary", {}, "The numbers"), tableOf(head, rows)));
 }
 
+const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const bothKeys = (compared) => (compared ? [["base", COLOURS.base], ["this pull request", COLOURS.pr]] : []);
-const fixed = (value, digits = 3) => (value === null || value === undefined ? "–" : value.toFixed(digits).replace("-", "−"));
+/* Rounds as `numbers.fixed` does: halves away from zero, what is only the noise of binary fractions dropped first. */
+function fixed(value, digits = 3) {
+  if (value === null || value === undefined) return "–";
+  const size = Math.round(Number((Math.abs(value) * 10 ** digits).toPrecision(12)));
+  return `${value < 0 && size ? "−" : ""}${(size / 10 ** digits).toFixed(digits)}`;
+}
 
 function curveChart(page) {
   const { before, after } = page.curve;
@@ -39,7 +45,7 @@ function curveChart(page) {
   const marks = [
     Plot.gridY({ stroke: "currentColor", strokeOpacity: 0.12 }),
     Plot.ruleX([page.k], { stroke: "currentColor", strokeOpacity: 0.5, strokeDasharray: "3 3" }),
-    Plot.text([{ k: page.k }], { x: "k", frameAnchor: "top", text: () => `k = ${page.k}`, dx: 6, dy: 2, textAnchor: "start", fill: "currentColor" }),
+    Plot.text([{ k: page.k }], { x: "k", frameAnchor: "bottom", text: () => `k = ${page.k}`, dx: 6, dy: -6, textAnchor: "start", fill: "currentColor" }),
     before.length ? Plot.line(points(before, "base"), { x: "k", y: "value", stroke: COLOURS.base, strokeWidth: 2 }) : null,
     Plot.line(points(after, "pr"), { x: "k", y: "value", stroke: COLOURS.pr, strokeWidth: 2.5 }),
   ];
@@ -77,7 +83,7 @@ function histogram(title, note, label, before, after, thresholds) {
   const share = (values) => { const found = bins(values); return found.map((bin) => ({ x0: bin.x0, x1: bin.x1, share: bin.length / values.length, count: bin.length })); };
   const now = share(after), then = before.length ? share(before) : [];
   const plot = Plot.plot({
-    width: WIDTH, height: 240, marginLeft: 52, x: { label }, y: { label: "share of queries", percent: true, grid: true },
+    width: WIDTH, height: 240, marginLeft: 52, x: { label, nice: true, inset: 3 }, y: { label: "share of queries", percent: true, grid: true },
     marks: [
       Plot.rectY(now, { x1: "x0", x2: "x1", y: "share", fill: COLOURS.pr, fillOpacity: 0.55, insetLeft: 0.5, insetRight: 0.5 }),
       then.length ? Plot.rectY(then, { x1: "x0", x2: "x1", y: "share", stroke: COLOURS.base, strokeWidth: 2, fill: "none" }) : null,

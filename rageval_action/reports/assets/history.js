@@ -14,7 +14,7 @@
     document.getElementById("verdict").append(h("div", { class: `verdict ${alarm ? "warning" : "tip"}` },
       h("p", { class: "word" }, alarm ? "Creeping" : "No creep"),
       h("h1", { id: "verdict-title" }, alarm ? "Retrieval is creeping down." : "Nothing has fallen in small steps."),
-      alarm ? h("ul", {}, told.sentences.map((text) => h("li", {}, `${text}.`))) : h("p", {}, `${told.runs.length.toLocaleString("en")} records were looked at.`)));
+      alarm ? h("ul", {}, told.sentences.map((text) => h("li", {}, `${text}.`))) : h("p", {}, `${counted(told.runs.length, "record was", "records were")} looked at.`)));
   }
 
   function chart(series, wide) {
@@ -51,7 +51,7 @@
   function records(headline) {
     const marks = d3.group(told.marks, (mark) => mark.run_id);
     const rows = told.runs.map((run, at) => [told.names[at], told.dates[at].slice(0, 16).replace("T", " "), fixed(headline ? headline.values[at] : null, 4), (marks.get(run) || []).map((mark) => `${mark.kind}: ${mark.text}`).join("; ") || "–"]).reverse();
-    body("records").append(tableOf(["record", "date", told.headline, "what changed"], rows.slice(0, 500)), rows.length > 500 ? h("p", { class: "soft" }, `${rows.length - 500} older records are in the JSON.`) : "");
+    body("records").append(tableOf(["record", "date", told.headline, "what changed"], rows.slice(0, 500)), rows.length > 500 ? h("p", { class: "soft" }, `${counted(rows.length - 500, "older record is", "older records are")} in the JSON.`) : "");
   }
 
   const whole = told.series.filter((series) => !series.slice);

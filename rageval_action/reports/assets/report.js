@@ -33,7 +33,7 @@
   function measures() {
     body("measures").append(measureTable(view.measures, "measure"), view.blast ? h("p", {}, h("strong", {}, view.blast), " ", view.causes) : "",
       h("div", { class: "charts" }, curveChart(page), slicesChart(view)));
-    if (view.slices.length) body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `All ${view.slices.length} slices of 20 queries or more`), measureTable(view.slices, "slice")));
+    if (view.slices.length) body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `${counted(view.slices.length, "slice")} of 20 queries or more`), measureTable(view.slices, "slice")));
     if (view.units.length) {
       const rows = view.units.map((row) => view.compared ? [row.measure, row.before || "–", row.after] : [row.measure, row.after]);
       body("measures").append(h("details", { style: "margin-top:1rem" }, h("summary", {}, `The same run by ${view.units[0].unit}`),
@@ -41,7 +41,7 @@
     }
     if (view.small_slices.length) {
       const rows = view.small_slices.map((row) => [row.name, row.n, row.worse, row.better]);
-      body("measures").append(h("details", {}, h("summary", {}, `${rows.length} slices of fewer than 20 queries: counts, no percentage`), tableOf(["slice", "queries", "worse", "better"], rows)));
+      body("measures").append(h("details", {}, h("summary", {}, `${counted(rows.length, "slice")} of fewer than 20 queries: counts, no percentage`), tableOf(["slice", "queries", "worse", "better"], rows)));
     }
   }
 
@@ -55,12 +55,12 @@
     }
     const titles = { cause: "cause", rival: "document that took several places", slice: "slice with more than its share" };
     const button = (group) => h("button", { type: "button", style: "margin:0 .35rem .35rem 0", onclick: () => show(group) }, h("code", {}, group.name), ` ${group.count}`);
-    body("losses").append(h("p", { class: "soft small" }, `${view.lost_total.toLocaleString("en")} queries lost or got worse. A button shows its queries below; its number is how many there are.`),
+    body("losses").append(h("p", { class: "soft small" }, `${counted(view.lost_total, "query", "queries")} lost or got worse. A button shows its queries below; its number is how many there are.`),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Groups of lost queries" }, h("table", {},
         h("thead", {}, h("tr", {}, ["group", "queries", "what to try"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, [...rows.values()].map((groups) => h("tr", {}, h("td", { style: "width:11rem" }, titles[groups[0].kind]),
-          h("td", {}, groups.slice(0, 8).map(button), groups.length > 8 ? h("span", { class: "soft small" }, `and ${groups.length - 8} more`) : null),
-          h("td", { style: "width:50%" }, groups[0].advice, h("br"), h("span", { class: "soft small" }, `Source: ${groups[0].source}`))))))));
+          h("td", { style: "min-width:9rem" }, groups.slice(0, 8).map(button), groups.length > 8 ? h("span", { class: "soft small" }, `and ${groups.length - 8} more`) : null),
+          h("td", { style: "width:50%;min-width:16rem" }, groups[0].advice, h("br"), h("span", { class: "soft small" }, `Source: ${groups[0].source}`))))))));
   }
 
   function hits(flat, other) {
@@ -69,11 +69,11 @@
     for (let at = 0; at < flat.length; at += 3) list.push({ name: flat[at], score: flat[at + 1], flag: flat[at + 2], rank: at / 3 + 1, old: places.get(flat[at]) });
     return list;
   }
-  function side(title, flat, other, after) {
+  function side(title, flat, other, after, passages) {
     const rows = hits(flat, other).map((hit) => {
       const by = hit.old === undefined ? 0 : hit.old - hit.rank;
       const move = !after || !other.length ? "" : hit.old === undefined ? `from below ${other.length / 3}` : by > 0 ? `▲ ${by}` : by < 0 ? `▼ ${-by}` : "";
-      const text = page.texts[hit.name];
+      const text = passages.length ? page.texts[passages[hit.rank - 1]] || "text not at hand" : "";
       return h("li", { class: [hit.flag & 1 ? "right" : "", hit.flag & 2 ? "denied" : "", hit.rank === page.k ? "cut" : ""].join(" ").trim() || null },
         h("span", { class: "soft" }, String(hit.rank)), h("span", {}, h("code", {}, names[hit.name]), hit.flag & 1 ? h("strong", {}, " relevant") : "", hit.flag & 2 ? h("strong", {}, " may not be seen") : ""),
         h("span", { class: "move" }, move ? h("span", { class: move.startsWith("▼") ? "down" : move.startsWith("▲") ? "up" : "soft" }, `${move} `) : "", fixed(hit.score, 4)),
@@ -84,14 +84,14 @@
   function open(order, place, back) {
     const at = order[place];
     const step = (by) => h("button", { type: "button", disabled: !order[place + by] && order[place + by] !== 0, "aria-label": by < 0 ? "Previous query" : "Next query", onclick: () => open(order, place + by, back) }, by < 0 ? "←" : "→");
-    const facts = [["change", CHANGES[q.change[at]]], ["should find", names[q.item[at]]], ["rank", `${q.base[at] === null ? "" : `${q.before[at] || "not ranked"} → `}${q.after[at] || "not ranked"}`], ["cause", q.cause[at]], ["in its place", q.by[at].map((name) => names[name]).join(", ")], ["also", q.why[at].join(", ")], ["slices", q.slices[at].map((name) => names[name]).join(", ")],
+    const facts = [["change", CHANGES[q.change[at]]], ["should find", names[q.item[at]]], ["rank", `${q.base[at] === null ? "" : `${q.before[at] || "not ranked"} → `}${q.after[at] || "not ranked"}`], [past(q, at) ? "cause before" : "cause", q.cause[at]], [past(q, at) ? "in its place before" : "in its place", q.by[at].map((name) => names[name]).join(", ")], [past(q, at) ? "also before" : "also", q.why[at].join(", ")], ["slices", q.slices[at].map((name) => names[name]).join(", ")],
       ["margin", q.margin[at] === null ? "" : `${q.margin_before[at] === null ? "" : `${fixed(q.margin_before[at], 4)} → `}${fixed(q.margin[at], 4)} (best relevant less best other)`], ["error", q.error[at]]];
     const line = q.line[at] ? (page.source ? h("a", { href: page.source + q.line[at], rel: "noreferrer" }, `line ${q.line[at]}`) : `line ${q.line[at]} of ${view.golden_path}`) : "";
     dialog.replaceChildren(h("div", { class: "bar" }, step(-1), step(1), h("button", { type: "button", onclick: () => dialog.close() }, "Close")),
       h("h2", { id: "query-title" }, q.id[at]), h("p", { style: "font-size:1.1rem;margin:.2rem 0 .6rem" }, q.text[at] || "The text is not in the record.", " ", h("span", { class: "soft small" }, line)),
       h("table", {}, h("tbody", {}, facts.filter(([name, text]) => text && (q.score[at] !== null || ["change", "slices", "error"].includes(name))).map(([name, text]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text))))),
-      h("div", { class: "sides" }, q.ranking_before[at].length ? side("Base", q.ranking_before[at], [], false) : null, side(view.compared ? "This pull request" : "Results", q.ranking[at], q.ranking_before[at], true)),
-      h("p", { class: "soft small" }, `The dashed line is the cut at k = ${page.k}. Arrows are moves against the base.`));
+      h("div", { class: "sides" }, q.ranking_before[at].length ? side("Base", q.ranking_before[at], [], false, q.passages_before[at]) : null, side(view.compared ? "This pull request" : "Results", q.ranking[at], q.ranking_before[at], true, q.passages[at])),
+      h("p", { class: "soft small" }, `The dashed line is the cut at k = ${page.k}. Arrows are moves against the base. ${page.texts_note}`));
     dialog.onclose = back;
     if (!dialog.open) dialog.showModal();
     dialog.querySelector(".bar button:not([disabled])").focus();
@@ -119,7 +119,7 @@
       view.warnings.length ? h("ul", {}, view.warnings.map((text) => h("li", { class: "small" }, text))) : "");
     const two = view.compared && page.provenance.some((row) => row[1]);
     body("provenance").append(h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Provenance" }, h("table", {}, h("thead", {}, h("tr", {}, ["what", two ? "base" : null, two ? "this pull request" : "value"].filter(Boolean).map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, page.provenance.map(([name, old, now]) => h("tr", {}, h("th", { scope: "row" }, name), two ? h("td", {}, h("code", {}, old)) : null, h("td", {}, two && old !== now && old ? h("strong", {}, h("code", {}, now)) : h("code", {}, now))))))),
+      h("tbody", {}, page.provenance.map(([name, old, now]) => h("tr", {}, h("th", { scope: "row" }, name), two ? h("td", { style: "min-width:11rem" }, h("code", {}, old)) : null, h("td", {}, two && old !== now && old ? h("strong", {}, h("code", {}, now)) : h("code", {}, now))))))),
       h("h3", { style: "margin-top:1.25rem" }, "Make this run again"), ...page.commands.flatMap((command) => [h("p", { class: "soft small", style: "margin:0" }, command.name), h("pre", { tabindex: "0" }, h("code", {}, command.text))]));
   }
 

@@ -4,6 +4,9 @@ const ROW = 36, AHEAD = 8;
 const RANKED = { lost: 0, worse: 1, missed: 2, changed: 3, new: 4, gained: 5, better: 6, unanswerable: 7, same: 8 };
 const CHANGES = { lost: "lost", worse: "worse", missed: "missed on both sides", changed: "reworded", new: "not compared", gained: "gained", better: "better", unanswerable: "unanswerable", same: "same" };
 
+/* True where the cause tells why a query was missing before, not what is wrong now. */
+const past = (q, at) => q.change[at] === "gained" || q.change[at] === "better";
+
 function queryTable(page, open) {
   const q = page.queries, total = q.id.length, compared = q.base.some((value) => value !== null);
   const rankOf = (rank) => rank || Infinity;
@@ -14,7 +17,7 @@ function queryTable(page, open) {
     { name: "change", width: "8.5rem", key: (at) => worst(at), cell: (at) => h("span", { class: `chip ${q.change[at]}` }, CHANGES[q.change[at]]) },
     { name: "rank", width: "7.5rem", key: (at) => rankOf(q.after[at]), cell: (at) => (q.score[at] === null ? "–" : `${compared && q.base[at] !== null ? `${q.before[at] || "none"} → ` : ""}${q.after[at] || "none"}`) },
     { name: `recall@${page.k}`, width: "8.5rem", key: (at) => (q.score[at] === null ? 2 : q.score[at]), cell: (at) => (q.score[at] === null ? "–" : `${q.base[at] !== null ? `${fixed(q.base[at], 2)} → ` : ""}${fixed(q.score[at], 2)}`) },
-    { name: "cause", width: "13rem", key: (at) => q.cause[at] || "~", cell: (at) => [q.cause[at], q.by[at].length ? `: ${page.names[q.by[at][0]]}` : ""].join("") || "–" },
+    { name: "cause", width: "13rem", key: (at) => q.cause[at] || "~", cell: (at) => [past(q, at) && q.cause[at] ? "was " : "", q.cause[at], q.by[at].length ? `: ${page.names[q.by[at][0]]}` : ""].join("") || "–" },
   ];
   const haystack = q.id.map((id, at) => [id, q.text[at], page.names[q.item[at]], ...q.by[at].map((name) => page.names[name])].join("\n").toLowerCase());
   let order = { column: 2, down: false }, shown = [], focused = 0;
@@ -51,7 +54,7 @@ function queryTable(page, open) {
       head.setAttribute("aria-sort", at !== order.column ? "none" : order.down ? "descending" : "ascending");
       head.firstChild.textContent = columns[at].name + (at !== order.column ? "" : order.down ? " ↓" : " ↑");
     });
-    status.textContent = `${shown.length.toLocaleString("en")} of ${total.toLocaleString("en")} queries`;
+    status.textContent = `${shown.length.toLocaleString("en")} of ${counted(total, "query", "queries")}`;
     focused = 0;
     box.scrollTop = 0;
     draw();

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.clusters import ADVICE, clusters
 from rageval_action.core.diagnosis import CAUSES
+from rageval_action.reports.facts import groups
 
 
 def lost(name: str, cause: str, *by: str, tags: tuple[str, ...] = (), change: str = "lost") -> QueryChange:
@@ -47,6 +48,9 @@ def test_ranks_just_below_the_cut_call_for_a_reranker():
         lost("c", "outranked"),
     ]
     assert by_kind(clusters(near), "cause")[0][2] == "outranked-close"
+    assert clusters(near)[0].fitting == 2
+    assert groups(clusters(near))[0].advice == f"For 2 of 3: {ADVICE['outranked-close'].text}"
+    assert groups(clusters(near[:2]))[0].advice == ADVICE["outranked-close"].text
     assert (
         by_kind(clusters([*near, lost("d", "outranked"), lost("e", "outranked")]), "cause")[0][2]
         == "outranked"

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from rageval_action.core.changes import QueryChange
+from rageval_action.core.clusters import ADVICE
 from rageval_action.core.comparison import compare
 from rageval_action.core.explanation import explain, find, overlap, words
+from rageval_action.core.hashing import text_hash
 from rageval_action.core.measures import parse_measures
 from rageval_action.core.microscope import recall_curve, sights
 from rageval_action.core.types import Grades, Unanswerable
+from rageval_action.reports.explain import lines
 from tests.builders import FILLERS, chunks, plain_chunks, ranked, row, run
 
 
@@ -19,13 +22,12 @@ def told(before, after, query_id="q000", texts=None):
     if before is not None:
         found = compare(before, after, parse_measures(["recall@5"])).queries
         change = next((one for one in found if one.id == query_id), None)
-    return explain(seen, change, 5, "document", texts or {})
+    by_hash = {text_hash(f"text of {name}"): text for name, text in (texts or {}).items()}
+    return explain(seen, change, 5, "document", by_hash)
 
 
 def test_a_lost_query_names_what_took_its_place_and_by_how_much():
-    made = told(
-        ranked([2, 1]), ranked([8, 1]), texts={"f1#0": "question about q000", "r0#0": "nothing shared"}
-    )
+    made = told(ranked([2, 1]), ranked([8, 1]), texts={"f1": "question about q000", "r0": "nothing shared"})
     assert (made.change, made.cause) == ("lost", "outranked")
     (wanted,) = made.wanted
     assert (wanted.label, wanted.before, wanted.after) == ("r0", 2, 8)
@@ -134,3 +136,29 @@ def test_a_query_that_only_changed_its_text_has_no_advice():
     )
     made = explain(sights(ranked([1]))[0], change, 5, "document", {})
     assert (made.change, made.advice) == ("changed", "")
+
+
+def test_advice_follows_the_rank_with_and_without_a_baseline():
+    """Up to 2k a text is just below the cut; the advice never says otherwise than the circumstances."""
+    for rank, advice in ((10, "outranked-close"), (11, "outranked")):
+        for before in (None, ranked([rank]), ranked([1])):
+            made = told(before, ranked([rank]))
+            assert made.advice == ADVICE[advice].text
+            assert ("close" in made.circumstances) == (advice == "outranked-close")
+
+
+def test_what_a_gained_query_was_missed_for_is_past():
+    made = told(ranked([9]), ranked([1]))
+    assert (made.change, made.cause, made.advice) == ("gained", "outranked", "")
+    assert any("It was missing before because of outranked by f1" in line for line in lines(made))
+
+
+def test_without_a_baseline_it_says_what_is_found():
+    first = [
+        next(line for line in lines(told(None, ranked([rank]))) if line.startswith("It finds"))
+        for rank in (1, 8)
+    ]
+    assert first[0] == "It finds what it should in the top 5."
+    assert first[1].startswith("It finds nothing relevant in the top 5. Cause: outranked")
+    assert any(line == "Should find r0 (grade 1): not ranked" for line in lines(told(None, ranked([0]))))
+    assert any("rank 2 → not ranked" in line for line in lines(told(ranked([2]), ranked([0]))))

@@ -464,7 +464,7 @@ class TestMustNotLose:
     def test_one_is_enough(self) -> None:
         found = self.both([1, 6, 1])
         assert (found.state, found.code) == ("fail", "must-not-lose")
-        assert found.text == "hit@5 got worse for q001 of tag:critical, none may"
+        assert found.text == "hit@5 got worse for query q001 of tag:critical, none may"
 
     def test_many_are_counted(self) -> None:
         tags = {number: ["critical"] for number in range(12)}
@@ -495,7 +495,8 @@ class TestMustNotLose:
         found = judged(self.GATE, compared(before, shorter))
         assert (found.state, found.code) == ("inconclusive", "must-not-lose-gone")
         assert (
-            found.text == "q002 of tag:critical cannot be compared: removed from the golden set or reworded"
+            found.text
+            == "query q002 of tag:critical cannot be compared: removed from the golden set or reworded"
         )
         reworded = ranked([1, 1, 1], tags={0: ["critical"], 2: ["critical"]}, fields={0: {"query": "other"}})
         assert judged(self.GATE, compared(before, reworded)).code == "must-not-lose-gone"

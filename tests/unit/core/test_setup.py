@@ -18,7 +18,7 @@ from rageval_action.core.setup import (
     turnover,
     warnings,
 )
-from tests.builders import amended, chunks, ranked
+from tests.builders import amended, chunks, compared, ranked
 
 BASE = ranked([1, 1]).record
 SAME = Turnover(new_ids=0.0, same_texts=1.0, documents_added=0, documents_removed=0, documents_kept=9)
@@ -123,6 +123,19 @@ class TestFactors:
     @pytest.mark.parametrize("more", [{"model": "big"}, {"chunker": "x"}, {"metric": "l2"}])
     def test_a_new_fingerprint_is_explained_by_what_made_it(self, more: dict[str, Any]) -> None:
         assert len(changed(fingerprint="0" * 64, **more)) == 1
+
+    def test_of_a_retriever_only_the_options_that_differ_are_told(self) -> None:
+        one, other = {"fusion": "rrf", "k1": 1.2, "b": 0.75}, {"fusion": "rrf", "k1": 1.6, "c": 2}
+        before, after = (
+            ranked([1], name="hybrid", parameters=one),
+            ranked([1], name="hybrid", parameters=other),
+        )
+        (factor,) = compared(before, after).factors
+        assert (factor.name, factor.before, factor.after) == (
+            "retriever",
+            "hybrid b=0.75 k1=1.2",
+            "hybrid c=2 k1=1.6",
+        )
 
     def test_a_new_fingerprint_beside_another_retriever_is_a_factor_of_its_own(self) -> None:
         assert [one.name for one in changed(fingerprint="0" * 64, name="bm25")] == ["retriever", "snapshot"]

@@ -38,6 +38,40 @@ def test_a_difference_never_rounds_to_nothing_in_silence(value, digits, shown):
     assert numbers.delta(value, digits) == shown
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.525, "0.53"),
+        (0.725, "0.73"),
+        (-0.225, "−0.23"),
+        (0.575 - 0.5, "0.08"),
+        (0.425, "0.43"),
+        (-0.475, "−0.48"),
+        (0.1249999, "0.12"),
+        (-0.001, "0.00"),
+        (1234.565, "1,234.57"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_halves_go_away_from_zero_as_on_paper(value, shown):
+    assert numbers.fixed(value, 2) == shown
+
+
+@given(st.integers(-(10**6), 10**6), st.integers(0, 4))
+def test_every_half_is_rounded_alike(whole, digits):
+    """Whatever sum of tenths a half comes from, its sign is all that changes."""
+    value = (whole + 0.5) / 10**digits
+    assert numbers.rounded(value, digits) == -numbers.rounded(-value, digits)
+    assert abs(numbers.rounded(value, digits)) >= abs(value) - 1e-12
+
+
+def test_points_and_differences_agree_on_halves():
+    assert numbers.delta(0.575 - 0.5, 2) == "+0.08"
+    assert numbers.delta(-0.225, 2) == "−0.23"
+    assert numbers.points(0.0225) == "2.3 points"
+    assert numbers.share(0.125) == "13 %"
+
+
 def test_an_undefined_score_is_a_word():
     assert numbers.score(None) == "not defined"
     assert numbers.score(0.69531) == "0.695"
@@ -97,6 +131,9 @@ def test_ages(seconds, shown):
 def test_lists_and_plurals():
     assert numbers.listed(["a", "b", "c"], 2) == "a, b and 1 more"
     assert numbers.listed(["a", "b"], 2) == "a, b"
+    assert [numbers.both(list("abcd")[:n], 3) for n in (1, 2, 3, 4)] == [
+        "a", "a and b", "a, b and c", "a, b, c and 1 more"
+    ]  # fmt: skip
     assert numbers.queries(1) == "1 query"
     assert numbers.queries(2_000) == "2,000 queries"
     assert numbers.ratio(3.0, 2.0) == "1.5 times"

@@ -11,11 +11,13 @@ import shlex
 import msgspec
 import pytest
 
+from rageval_action.core.hashing import text_hash
 from rageval_action.reports import html as html_module
 from rageval_action.reports.html import document, html
 from rageval_action.reports.page import DENIED, RELEVANT, page
+from tests.builders import chunks, row, run
 from tests.project import ROOT
-from tests.unit.reports.situations import Situation
+from tests.unit.reports.situations import Situation, judged
 
 VENDOR = ROOT / "rageval_action" / "reports" / "assets" / "vendor"
 SOURCE = "https://github.com/acme/handbook/blob/main/golden.jsonl#L"
@@ -55,8 +57,8 @@ def test_the_curve_is_the_measure(situation):
 
 def test_the_scores_of_the_table_are_those_of_the_record(situation):
     made, told = _page(situation("fail-drop")), situation("fail-drop")
-    for at, row in enumerate(told.after.queries):
-        assert made.queries.score[at] == pytest.approx(row.scores["recall@5"], abs=1e-4)
+    for at, measured in enumerate(told.after.queries):
+        assert made.queries.score[at] == pytest.approx(measured.scores["recall@5"], abs=1e-4)
 
 
 def test_hits_say_what_they_are(situation):
@@ -65,6 +67,32 @@ def test_hits_say_what_they_are(situation):
     assert flat[2] & DENIED
     assert made.names[flat[0]] == "doc-2"
     assert flat[2] & RELEVANT
+
+
+def test_beside_a_hit_stands_the_text_of_the_chunk_that_has_its_score():
+    """One document, two chunks: each query is answered by another, and the old index had yet another text."""
+    parts = chunks({"manual": ["how to start", "how to stop"], "other": "elsewhere"})
+    older = chunks({"manual": ["how to start", "how to halt"], "other": "elsewhere"})
+    ranked = {"q1": ["manual#0", "manual#1", "other#0"], "q2": ["other#0", "manual#1", "manual#0"]}
+    before, after = (
+        run([row(name, found, ["manual"], corpus) for name, found in ranked.items()], corpus)
+        for corpus in (older, parts)
+    )
+    texts = {text_hash(chunk.text): chunk.text for chunk in parts}
+    made = page(judged(before, after).told, after, before, texts=texts, texts_note="another index")
+
+    def shown(passages):
+        return [[made.texts.get(place, "") for place in places] for places in passages]
+
+    assert shown(made.queries.passages) == [["how to start", "elsewhere"], ["elsewhere", "how to stop"]]
+    assert shown(made.queries.passages_before) == [["how to start", "elsewhere"], ["elsewhere", ""]]
+    assert made.texts_note == "another index"
+
+
+def test_without_texts_none_is_missing(situation):
+    made = _page(situation("fail-drop"))
+    assert not made.texts
+    assert not any(made.queries.passages + made.queries.passages_before)
 
 
 def test_a_page_is_one_file_whose_scripts_are_named_by_hash(situation):

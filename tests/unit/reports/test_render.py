@@ -84,7 +84,7 @@ def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
     made = markdown(_view(many), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
     whole(made)
-    assert "The other 4,990 are in [the full report](https://github.com/acme/kb)" in made
+    assert "4,990 others are in [the full report](https://github.com/acme/kb)" in made
 
 
 def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
@@ -93,7 +93,7 @@ def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
     assert SUMMARY_BYTES / 2 < size <= SUMMARY_BYTES
     whole(made)
     shown = made.count("\n| [<code>")
-    assert f"The other {5000 - shown:,} are in [the full report]" in made
+    assert f"{5000 - shown:,} others are in [the full report]" in made
 
 
 @pytest.mark.parametrize("limit", [60_000, 20_000, 9_000, 5_000, 3_000, 1_800])
@@ -234,3 +234,13 @@ def test_links_to_odd_places_are_left_out():
     assert LINKS.commit("main") == ""
     assert LINKS.commit("g" * 40) == ""
     assert LINKS.commit(HEAD) == f"https://github.com/acme/kb/commit/{HEAD}"
+
+
+def test_what_a_note_quotes_is_code_and_stays_text():
+    assert (
+        prose("`solar-panels.md` is not in the snapshot")
+        == "<code>solar&#45;panels.md</code> is not in the snapshot"
+    )
+    nasty = prose("`</code><script>|` and a lone ` mark")
+    assert "<script>" not in nasty
+    assert nasty.count("<code>") == nasty.count("</code>") == 1

@@ -7,12 +7,15 @@ import io
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.document import failures
 from rageval_action.core.explanation import explain
+from rageval_action.core.hashing import text_hash
 from rageval_action.core.microscope import sights
 from rageval_action.reports import explain as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
-from tests.unit.reports.situations import NASTY, Situation, spoilt
+from tests.unit.reports.situations import GOOD, NASTY, Situation, judged, lowered, old, spoilt
+from tests.unit.reports.situations import record as measured
 
 
 class Screen(io.StringIO):
@@ -112,12 +115,62 @@ def test_repeated_notes_are_told_once(situation):
     )
 
 
+def test_what_the_retriever_failed_with_is_told_the_commonest_first(situation):
+    told = situation("retriever-errors")
+    errors = [*["no module named foo"] * 5, *["no answer\n\x1b[31m within 2 s"] * 3, "a", "b", "c" * 500]
+    rows = tuple(
+        replace(row, error=errors[at] if at < len(errors) else "")
+        for at, row in enumerate(told.after.queries)
+    )
+    found = replace(told.told, failures=failures(rows))
+    made = view(found, told.after.record)
+    why = "no module named foo (5), no answer [31m within 2 s (3), a (1) and 2 more"
+    assert f"The retriever failed for 9 of 60 queries: {why}." in (made.sentence, *made.also)
+    assert len(found.failures[-1].text) == 120
+
+    quiet = replace(found, reasons=())
+    assert view(quiet, told.after.record).caveats[0] == f"the retriever failed for some queries: {why}"
+    assert not view(replace(quiet, failures=()), told.after.record).caveats
+
+
+def test_a_waiver_is_no_all_clear(situation):
+    told = situation("waived")
+    made = view(told.told, told.after.record)
+    assert (made.alert, made.title) == ("NOTE", "Waived: retrieval got worse")
+    assert made.sentence == (
+        "recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves. "
+        "The gate holds by a waiver."
+    )
+    assert not made.caveats
+
+
+def test_a_waiver_that_is_not_enough_is_named():
+    policy = {
+        "gates": [{"measure": "recall@5", "max_drop": 0.02}],
+        "waivers": [
+            {
+                "measure": "recall@5",
+                "max_drop": 0.1,
+                "until": "2031-06-30",
+                "owner": "ana",
+                "reason": "a move",
+            }
+        ],
+    }
+    told = judged(old(measured(GOOD)), measured(lowered(GOOD, range(1, 40, 4), 9)), policy)
+    made = view(told.told, told.after.record)
+    exceeded = "a waiver of 10.0 points until 2031-06-30 by ana is in force and exceeded"
+    assert made.title == "Retrieval got worse"
+    assert made.sentence == f"recall@5 dropped by 16.7 points; {exceeded}."
+    assert exceeded in made.gates[0].text
+
+
 @pytest.mark.parametrize("place", [0, 5, 10, 13])
 def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
     told = situation("fail-drop")
     seen = sights(told.after, told.before)[place]
     change = next((one for one in told.told.queries if one.id == seen.row.query_id), None)
-    texts = {"f1#0": "first\ntext ::error::" + "t" * 900}
+    texts = {text_hash("text of f1"): "first\ntext ::error::" + "t" * 900}
     lines = list(explained.lines(explain(seen, change, 5, "document", texts)))
     assert "t" * explained.SNIPPET not in "".join(lines)
     assert lines[0].startswith(f"{seen.row.query_id}, line {place + 1} of the golden set: ")
