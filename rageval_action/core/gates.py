@@ -66,7 +66,8 @@ def _compared(gate: Gate, policy: Policy, against: Comparison, today: datetime.d
     if isinstance(gate, LatencyGate):
         return _latency(gate, against)
     if against.turned_over:
-        text = "the ids that the labels name are no longer in the index: re-chunked, not worse"
+        what = "hold other texts now" if against.turnover.in_place else "are no longer in the index"
+        text = f"the ids that the labels name {what}: re-chunked, not worse"
         return Outcome(gate=gate, state="cannot_measure", code="corpus.turned-over", text=text)
     if isinstance(gate, FloorGate):
         return _floor_either_way(gate, against)

@@ -640,6 +640,12 @@ class TestTurnedOver:
         assert (found.state, found.code) == ("cannot_measure", "corpus.turned-over")
         assert found.text == "the ids that the labels name are no longer in the index: re-chunked, not worse"
 
+    def test_ids_that_hold_other_texts(self) -> None:
+        found = self.turned(compared(ranked([1, 1]), ranked([0, 0])))
+        found = replace(found, turnover=replace(found.turnover, new_ids=0.1, rewritten=0.8, recut=0.9))
+        told = judged(drop(), found)
+        assert told.text == "the ids that the labels name hold other texts now: re-chunked, not worse"
+
     def test_latency_is(self) -> None:
         gate = LatencyGate(stage="total", max_ratio=2.0)
         assert judged(gate, self.turned(SAME)).code == "latency-absent"
