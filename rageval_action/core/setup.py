@@ -9,7 +9,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.core.corpus import Corpus
-from rageval_action.core.record import Record
+from rageval_action.core.record import FILE_CHECKSUM, Record
 from rageval_action.core.types import Notice
 
 TURNED_OVER = 0.5
@@ -132,7 +132,9 @@ def factors(before: Record, after: Record, corpus: Turnover, golden: Relabelling
         for name, told in _COMPARED.items()
         if told(before) != told(after)
     ]
-    found += _content(before, after, corpus, known={factor.name for factor in found})
+    known = {factor.name for factor in found}
+    found += _content(before, after, corpus, known)
+    found += _checksums(before, after, golden, known)
     found += _golden(before, after, golden)
     return tuple(found)
 
@@ -153,6 +155,23 @@ def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -
     if old.fingerprint != new.fingerprint and not known & {"model", "chunker", "metric"}:
         return [Factor(name="snapshot", before=old.fingerprint[:12], after=new.fingerprint[:12])]
     return []
+
+
+def _checksums(before: Record, after: Record, golden: Relabelling, known: set[str]) -> list[Factor]:
+    """What only its checksum tells apart; a record that has none of something says nothing about it.
+
+    Query vectors are made anew by another model and for other queries; that is told as what it is.
+    """
+    told = {
+        "run file": tuple(str(one.retriever.parameters.get(FILE_CHECKSUM, "")) for one in (before, after))
+    }
+    if "model" not in known and not (golden.new or golden.removed or golden.changed):
+        told["query vectors"] = before.snapshot.query_vectors_sha256, after.snapshot.query_vectors_sha256
+    return [
+        Factor(name=name, before=old[:12], after=new[:12])
+        for name, (old, new) in told.items()
+        if old and new and old != new
+    ]
 
 
 def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
@@ -181,8 +200,7 @@ def _model(record: Record) -> str:
 
 def _retriever(record: Record) -> str:
     retriever = record.retriever
-    settings = " ".join(f"{name}={value}" for name, value in sorted(retriever.parameters.items()))
-    return " ".join(part for part in (retriever.name, settings, retriever.reranker) if part)
+    return " ".join(part for part in (retriever.name, retriever.settings, retriever.reranker) if part)
 
 
 _COMPARED: dict[str, Callable[[Record], str]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -202,6 +202,39 @@ class TestFactors:
         ]
         as_many = amended(ranked([1, 1]), chunker="split 200").record
         assert [one.name for one in factors(BASE, as_many, turned, Relabelling())] == ["chunker"]
+
+    @pytest.mark.parametrize(
+        ("name", "field"),
+        [
+            ("query vectors", lambda value: {"query_vectors_sha256": value}),
+            ("run file", lambda value: {"parameters": {"sha256": value} if value else {}}),
+        ],
+    )
+    def test_checksums(self, name: str, field: Callable[[str], dict[str, Any]]) -> None:
+        def told(old: str, new: str) -> list[str]:
+            before = amended(ranked([1, 1]), **field(old)).record
+            after = amended(ranked([1, 1]), **field(new)).record
+            return [one.name for one in factors(before, after, SAME, Relabelling())]
+
+        assert told("a" * 64, "b" * 64) == [name]
+        assert told("a" * 64, "a" * 64) == told("", "b" * 64) == told("a" * 64, "") == told("", "") == []
+        both = (
+            amended(ranked([1, 1]), **field("a" * 64)).record,
+            amended(ranked([1, 1]), **field("b" * 64)).record,
+        )
+        (found,) = factors(*both, SAME, Relabelling())
+        assert (found.before, found.after) == ("a" * 12, "b" * 12)
+        assert warnings(*both, [found, Factor(name="corpus", before="", after="")], SAME, Relabelling()) == ()
+
+    def test_query_vectors_of_another_model_or_other_queries_are_no_factor(self) -> None:
+        before = amended(ranked([1, 1]), query_vectors_sha256="a").record
+        after = amended(ranked([1, 1]), query_vectors_sha256="b").record
+        assert len(factors(before, after, SAME, Relabelling())) == 1
+        for field in ("new", "removed", "changed"):
+            found = factors(before, after, SAME, Relabelling(**{field: ("q",)}))
+            assert [one.name for one in found] == ["golden set"]
+        bigger = amended(ranked([1, 1]), query_vectors_sha256="b", model="big").record
+        assert [one.name for one in factors(before, bigger, SAME, Relabelling())] == ["model"]
 
     def test_golden_set(self) -> None:
         after = amended(ranked([1, 1]), queries=3).record
