@@ -191,7 +191,7 @@ def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
 
 def _model(record: Record) -> str:
     snapshot = record.snapshot
-    parts = [snapshot.model, snapshot.revision]
+    parts = [snapshot.model or ("unnamed" if snapshot.dimension else ""), snapshot.revision]
     parts += [f"query prefix {snapshot.query_prefix!r}"] if snapshot.query_prefix else []
     parts += [f"document prefix {snapshot.document_prefix!r}"] if snapshot.document_prefix else []
     parts += [f"{snapshot.dimension} dimensions"] if snapshot.dimension else []

@@ -148,6 +148,8 @@ class TestFactors:
             ),
             ({"document_prefix": "x"}, "model", "mini 8 dimensions", "mini document prefix 'x' 8 dimensions"),
             ({"dimension": 0}, "model", "mini 8 dimensions", "mini"),
+            ({"model": ""}, "model", "mini 8 dimensions", "unnamed 8 dimensions"),
+            ({"model": "", "dimension": 0}, "model", "mini 8 dimensions", ""),
             ({"chunker": "split 200"}, "chunker", "split 400", "split 200"),
             ({"metric": "l2"}, "metric", "cosine", "l2"),
             ({"name": "bm25"}, "retriever", "dense", "bm25"),
