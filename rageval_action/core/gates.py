@@ -155,7 +155,8 @@ def _significant(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if row.small:
         return "inconclusive", f"{row.n} queries are too few to tell"
     if row.slice is None:
-        return ("fail", "the interval excludes no change") if row.ci[1] < -TOLERANCE else _UNTOLD
+        why = f"the interval, which decides, excludes no change (p = {row.p:.3g})"
+        return ("fail", why) if row.ci[1] < -TOLERANCE else _UNTOLD
     adjusted = 1.0 if row.p_adjusted is None else row.p_adjusted
     return ("fail", f"adjusted p = {adjusted:.3g}") if adjusted < SIGNIFICANT else _UNTOLD
 

@@ -146,7 +146,8 @@ class TestSignificant:
                 "): "
             )[2]
 
-        assert text(line(0.3, ci=(-0.5, -0.1))) == "the interval excludes no change"
+        told = text(line(0.3, ci=(-0.5, -0.1), p=0.0625))
+        assert told == "the interval, which decides, excludes no change (p = 0.0625)"
         assert text(line(0.3)) == "chance could explain it"
         assert text(line(0.0)) == "within what is allowed"
         assert text(line(0.3, slice="tag:x", p_adjusted=0.0123)) == "adjusted p = 0.0123"
