@@ -139,7 +139,7 @@ def conclude(
         told = _told(baseline, candidate)
     else:
         against = baseline
-    verdict = judge(policy, candidate.record, against, today=today, override=override)
+    verdict = judge(policy, candidate, against, today=today, override=override)
     return document(verdict, candidate.record.k, comparison, told, failures(candidate.queries))
 
 

@@ -53,7 +53,12 @@ KEPT = "history.json"
     metavar="SHA[=NAME]",
     help="A blessed release: creep is counted from the last.",
 )
-@click.option("--tolerance", default=0.02, help="A fall up to this is no alarm. Default: 0.02.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    help="A fall up to this is no alarm. Default: 0.02.",
+)
 @click.option(
     "--json",
     "json_target",
@@ -109,10 +114,27 @@ def history(
 def _fetched(**github: str) -> contextlib.AbstractContextManager[Mapping[str, Path]]:
     """Folders with what GitHub holds; without any of its options nothing that speaks to it is imported."""
     if not (github["repository"] or github["history_branch"] or github["cache"]):
+        _refuse_idle(github)
         return contextlib.nullcontext({})
     from rageval_action.cli.history_fetch import Asked, fetched
 
     return fetched(Asked(**github), os.environ)
+
+
+def _refuse_idle(github: Mapping[str, str]) -> None:
+    """An option that picks among GitHub's records picks nothing in a folder.
+
+    Raises:
+        ConfigError: `history.idle-option`.
+    """
+    from rageval_action.errors import ConfigError
+
+    usual = {"branch": "", "workflow": "rageval.yml", "evaluation": "default", "artifact_name": ""}
+    idle = [name for name, value in usual.items() if github[name] != value]
+    if idle:
+        name = "--id" if idle[0] == "evaluation" else f"--{idle[0].replace('_', '-')}"
+        text = f"{name} picks among what GitHub holds, and nothing is read from there."
+        raise ConfigError("history.idle-option", text, hint="Give --repository, or leave it out.")
 
 
 def gather(places: Mapping[str, Path]) -> tuple[list[Any], list[str]]:

@@ -20,6 +20,7 @@ from rageval_action.core.relabel import (
     onto_baseline,
     onto_candidate,
     own,
+    rewritten,
     same_labels,
 )
 from rageval_action.core.rows import Labelled, View, view
@@ -52,7 +53,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
         factors: what else changed between the two (model, chunker, …).
         turnover: how much of the corpus is the same.
         uprooted: where the corpus was chunked anew, queries of which at least half the judged items are gone by their
-            ids while what they named is not.
+            ids while what they named is not, or name another text by an old label.
     """
 
     baseline: RunRecord
@@ -111,6 +112,7 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
     now, then = _views(fitted, golden, measures, depth)
     found = factors(baseline.record, candidate.record, turned, golden)
     reworded = [row for row in candidate.queries if row.query_id in set(pairing.changed)]
+    uprooted = _uprooted(fitted, old, new) if turned.rechunked else ()
     laid = [Pair(pair.before, pair.new_on_old, pair.after) for pair in fitted]
     return Comparison(
         baseline=baseline,
@@ -124,8 +126,8 @@ def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measur
         queries=changes(laid, reworded, old, new, candidate.record.k),
         factors=found,
         turnover=turned,
-        uprooted=_uprooted(fitted, old, new) if turned.rechunked else (),
-        warnings=warnings(baseline.record, candidate.record, found, turned, golden),
+        uprooted=uprooted,
+        warnings=warnings(baseline.record, candidate.record, found, turned, golden, uprooted),
     )
 
 
@@ -155,7 +157,7 @@ def _fit(before: QueryRow, after: QueryRow, old: Side, new: Side, *, rechunked: 
         after=after,
         own_old=own(before, old),
         own_new=own(after, new),
-        onto_old=onto_baseline(after, before, old, new),
+        onto_old=onto_baseline(after, before, old, new, rechunked=rechunked),
         onto_new=onto_candidate(before, after, old, new, rechunked=rechunked),
     )
 
@@ -197,20 +199,25 @@ def _views(
 
 
 def _uprooted(fitted: Sequence[_Fitted], old: Side, new: Side) -> tuple[str, ...]:
-    """Queries of which at least half the judged items have moved with their ids; evidence does not depend on ids."""
+    """Queries of which at least half the judged items have moved with their ids; evidence does not depend on ids.
+
+    An id that names another text now is no loss where the labels are new as well: they were made for that text.
+    """
     found = []
     for pair in fitted:
         items = items_of(pair.own_new.judgments)
         if isinstance(pair.own_new.judgments, EvidenceItems):
             continue
-        gone = sum(
-            any(
-                moved(name, pair.own_new.unit, old.lookup, new.lookup, rechunked=True)
-                for name in item.members
-            )
-            and not any(new.lookup.holds(name, pair.own_new.unit) for name in item.members)
-            for item in items
-        )
+        gone = sum(_lost(item.members, pair, old.lookup, new.lookup) for item in items)
         if gone and 2 * gone >= len(items):
             found.append(pair.after.query_id)
     return tuple(found)
+
+
+def _lost(names: Sequence[str], pair: _Fitted, old: Lookup, new: Lookup) -> bool:
+    """True when one of the ids has moved and none of them is still what it was."""
+    unit, stale = pair.own_new.unit, same_labels(pair.own_old, pair.own_new)
+    held = [name for name in names if new.holds(name, unit)]
+    if any(not (stale and rewritten(name, unit, old, new)) for name in held):
+        return False
+    return any(moved(name, unit, old, new, rechunked=True) for name in names)

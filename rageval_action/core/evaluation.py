@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from rageval_action.core.corpus import Corpus, Lookup, corpus_of
 from rageval_action.core.diagnosis import diagnose, items_of, scene
+from rageval_action.core.hashing import query_key
 from rageval_action.core.linking import Linked, unit_of
 from rageval_action.core.measures import Measure
 from rageval_action.core.record import (
@@ -91,7 +93,7 @@ def assemble(
         created_at=provenance.created_at,
         git=provenance.git,
         golden=golden_info(golden, linked.unit, rows, settings.unreviewed),
-        snapshot=_snapshot(snapshot),
+        snapshot=_snapshot(snapshot, golden.queries),
         retriever=RetrieverInfo(
             name=run.retriever,
             parameters=run.parameters,
@@ -198,7 +200,7 @@ def _lifted(own: Grades, doc_of: Mapping[str, str]) -> Grades:
     return Grades(grades)
 
 
-def _snapshot(snapshot: Snapshot) -> SnapshotInfo:
+def _snapshot(snapshot: Snapshot, queries: Sequence[Query]) -> SnapshotInfo:
     manifest = snapshot.manifest
     return SnapshotInfo(
         path=snapshot.path,
@@ -214,7 +216,27 @@ def _snapshot(snapshot: Snapshot) -> SnapshotInfo:
         dimension=manifest.dimension,
         chunks=manifest.chunks,
         documents=manifest.documents,
+        query_vectors_sha256=_checksum(snapshot, queries),
     )
+
+
+def _checksum(snapshot: Snapshot, queries: Sequence[Query]) -> str:
+    """SHA-256 over the queries' cached vectors, in the order of their keys; empty unless all are cached."""
+    manifest = snapshot.manifest
+    if not snapshot.query_vectors:
+        return ""
+    keys = {
+        query_key(
+            model=manifest.model, revision=manifest.revision, prefix=manifest.query_prefix, text=query.text
+        )
+        for query in queries
+    }
+    if not keys <= snapshot.query_vectors.keys():
+        return ""
+    digest = hashlib.sha256()
+    for key in sorted(keys):
+        digest.update(snapshot.query_vectors[key].astype("<f4").tobytes())
+    return digest.hexdigest()
 
 
 def _latency(rankings: Sequence[Ranking]) -> dict[str, Quantiles]:

@@ -71,7 +71,8 @@ def _compared(gate: Gate, policy: Policy, against: Comparison, today: datetime.d
     if isinstance(gate, LatencyGate):
         return _latency(gate, against)
     if against.turned_over:
-        text = "the ids that the labels name are no longer in the index: re-chunked, not worse"
+        what = "hold other texts now" if against.turnover.in_place else "are no longer in the index"
+        text = f"the ids that the labels name {what}: re-chunked, not worse"
         return Outcome(gate=gate, state="cannot_measure", code="corpus.turned-over", text=text)
     if isinstance(gate, FloorGate):
         return _floor_either_way(gate, against)
@@ -168,7 +169,8 @@ def _significant(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if row.small:
         return "inconclusive", f"{plural(row.n, 'query is', 'queries are')} too few to tell"
     if row.slice is None:
-        return ("fail", "the interval excludes no change") if row.ci[1] < -TOLERANCE else _UNTOLD
+        why = f"the interval, which decides, excludes no change (p = {row.p:.3g})"
+        return ("fail", why) if row.ci[1] < -TOLERANCE else _UNTOLD
     adjusted = 1.0 if row.p_adjusted is None else row.p_adjusted
     return ("fail", f"adjusted p = {adjusted:.3g}") if adjusted < SIGNIFICANT else _UNTOLD
 

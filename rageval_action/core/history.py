@@ -117,7 +117,6 @@ class History(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"
 def point(record: Record, release: str = "") -> Point:
     """What a history keeps of `record`."""
     total = record.latency_ms.get("total")
-    parameters = " ".join(f"{name}={value}" for name, value in sorted(record.retriever.parameters.items()))
     return Point(
         run_id=record.run_id,
         created_at=record.created_at,
@@ -127,7 +126,7 @@ def point(record: Record, release: str = "") -> Point:
         model=f"{record.snapshot.model} {record.snapshot.revision}".strip(),
         chunker=record.snapshot.chunker,
         snapshot=record.snapshot.fingerprint,
-        retriever=f"{record.retriever.name} {parameters} {record.retriever.reranker}".strip(),
+        retriever=f"{record.retriever.name} {record.retriever.settings} {record.retriever.reranker}".strip(),
         policy=str(sorted(record.policy.items(), key=lambda item: item[0])),
         queries=record.golden.queries,
         errors=record.errors,

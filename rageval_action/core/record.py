@@ -32,6 +32,9 @@ EXEMPT_FIELDS = ("run_id", "created_at", "latency_ms", "hardware", "versions", "
 RECORD_BYTES = 64 << 20
 """A `record.json` of more than this is none."""
 
+FILE_CHECKSUM = "sha256"
+"""The parameter that holds the checksum of the file that a retriever read its rankings from."""
+
 QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
@@ -74,7 +77,11 @@ class GoldenInfo(Struct, frozen=True, kw_only=True):
 
 
 class SnapshotInfo(Struct, frozen=True, kw_only=True):
-    """The snapshot that was searched."""
+    """The snapshot that was searched.
+
+    Attributes:
+        query_vectors_sha256: of the cached vectors of the golden set's queries; empty where one is not cached.
+    """
 
     path: str
     fingerprint: str
@@ -89,6 +96,7 @@ class SnapshotInfo(Struct, frozen=True, kw_only=True):
     dimension: Count = 0
     chunks: Count
     documents: Count
+    query_vectors_sha256: str = ""
 
 
 class RetrieverInfo(Struct, frozen=True, kw_only=True):
@@ -98,6 +106,12 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str | int | float | bool] = {}
     depth: Positive
     reranker: str = ""
+
+    @property
+    def settings(self) -> str:
+        """The parameters in one line, without the checksum of a run file: another run is no other retriever."""
+        told = sorted((name, value) for name, value in self.parameters.items() if name != FILE_CHECKSUM)
+        return " ".join(f"{name}={value}" for name, value in told)
 
 
 class Mean(Struct, frozen=True, kw_only=True):

@@ -73,7 +73,9 @@ def _asked(judgments: Judgments) -> object:
             return "unanswerable"
 
 
-def onto_baseline(row: QueryRow, before: QueryRow, old: Side, new: Side) -> Relabelled:
+def onto_baseline(
+    row: QueryRow, before: QueryRow, old: Side, new: Side, *, rechunked: bool = False
+) -> Relabelled:
     """The candidate's judgments (those of `row`), fitted to the baseline's row `before`."""
     asked, had = own(row, new), own(before, old)
     if same_labels(asked, had):
@@ -84,6 +86,8 @@ def onto_baseline(row: QueryRow, before: QueryRow, old: Side, new: Side) -> Rela
     for item in items_of(asked.judgments):
         if not any(name in known or old.lookup.holds(name, asked.unit) for name in item.members):
             return Kept(f'"{item.label}" was not in the baseline\'s corpus')
+        if rechunked and any(rewritten(name, asked.unit, old.lookup, new.lookup) for name in item.members):
+            return Kept(f'"{item.label}" was another text in the baseline\'s corpus')
     return asked
 
 
@@ -107,16 +111,22 @@ def moved(name: str, unit: Unit, before: Lookup, after: Lookup, *, rechunked: bo
     """True when the id is gone and what it named is not.
 
     That is so when all its texts are there under other ids, or when the corpus as a whole was chunked anew and the
-    chunk's document is still there.
+    chunk's document is still there, or another piece of it has the id.
     """
     if after.holds(name, unit):
-        return False
+        return rechunked and rewritten(name, unit, before, after)
     texts = before.texts(name, unit)
     if not texts:
         return False
     if all(after.carries(text) for text in texts):
         return True
     return rechunked and all(map(after.has_document, before.documents(name, unit)))
+
+
+def rewritten(name: str, unit: Unit, before: Lookup, after: Lookup) -> bool:
+    """True when both corpora have a chunk of this id, with other texts."""
+    texts = before.texts(name, unit), after.texts(name, unit)
+    return unit != "document" and all(texts) and texts[0] != texts[1]
 
 
 def _members(judgments: Judgments) -> frozenset[str]:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from rageval_action.core.corpus import Corpus
-from rageval_action.core.record import Record, SnapshotInfo
+from rageval_action.core.record import FILE_CHECKSUM, Record, SnapshotInfo
 from rageval_action.core.types import Notice
 
 TURNED_OVER = 0.5
@@ -41,6 +41,8 @@ class Turnover(Struct, frozen=True, kw_only=True):
     Attributes:
         new_ids: share of the candidate's chunks whose id the baseline did not have. same_texts: whose text it had.
         documents_added, documents_removed, documents_kept: counts by document id.
+        rewritten: of the chunks whose id the baseline had, the share that holds another text now.
+        recut: of the documents that both have, the share that is cut into another number of chunks.
     """
 
     new_ids: float
@@ -48,12 +50,19 @@ class Turnover(Struct, frozen=True, kw_only=True):
     documents_added: int
     documents_removed: int
     documents_kept: int
+    rewritten: float = 0.0
+    recut: float = 0.0
 
     @property
     def rechunked(self) -> bool:
-        """Most chunk ids are new, while texts or documents are mostly the old ones: ids moved, content did not."""
+        """Ids moved, content did not: most ids are new or name another piece, of texts or documents mostly old."""
         old_content = self.same_texts >= TURNED_OVER or self.documents_kept >= self.documents_added
-        return self.new_ids >= TURNED_OVER and old_content
+        return old_content and (self.new_ids >= TURNED_OVER or self.in_place)
+
+    @property
+    def in_place(self) -> bool:
+        """Most ids stayed and name another text, as they do where documents are cut anew and the pieces numbered."""
+        return self.new_ids < TURNED_OVER <= min(self.rewritten, self.recut)
 
 
 class Relabelling(Struct, frozen=True, kw_only=True):
@@ -78,6 +87,7 @@ class Relabelling(Struct, frozen=True, kw_only=True):
 def turnover(before: Corpus, after: Corpus) -> Turnover:
     """Compare two corpora by their hashes."""
     known = _among(after.ids, before.ids)
+    rewritten = _rewritten(before, after, known)
     texts = _among(after.texts, before.texts)
     old, new = set(before.docs.tolist()), set(after.docs.tolist())
     kept = len(old & new)
@@ -87,7 +97,25 @@ def turnover(before: Corpus, after: Corpus) -> Turnover:
         documents_added=len(new) - kept,
         documents_removed=len(old) - kept,
         documents_kept=kept,
+        rewritten=rewritten,
+        recut=_recut(before, after) if rewritten else 0.0,
     )
+
+
+def _rewritten(before: Corpus, after: Corpus, known: NDArray[np.bool_]) -> float:
+    if not known.any():
+        return 0.0
+    order = np.argsort(before.ids, kind="stable")
+    places = np.searchsorted(before.ids[order], after.ids[known])
+    return float((before.texts[order][places] != after.texts[known]).mean())
+
+
+def _recut(before: Corpus, after: Corpus) -> float:
+    old, had = np.unique(before.docs, return_counts=True)
+    new, has = np.unique(after.docs, return_counts=True)
+    both = _among(new, old)
+    differ = had[np.searchsorted(old, new[both])] != has[both]
+    return float(differ.mean()) if differ.size else 0.0
 
 
 def _among(values: NDArray[np.uint64], pool: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -108,7 +136,9 @@ def factors(before: Record, after: Record, corpus: Turnover, golden: Relabelling
         for name, told in _COMPARED.items()
         if told(before) != told(after)
     ]
-    found += _content(before, after, corpus, known={factor.name for factor in found})
+    known = {factor.name for factor in found}
+    found += _content(before, after, corpus, known)
+    found += _checksums(before, after, golden, known)
     found += _golden(before, after, golden)
     return tuple(found)
 
@@ -125,10 +155,10 @@ def _without_common(record: Record, other: Record) -> Record:
 
 
 def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -> list[Factor]:
-    """Documents came or went, or texts changed although the chunker did not; else an unexplained new fingerprint."""
+    """Documents or chunks came or went, or texts changed without the chunker; else an unexplained new fingerprint."""
     old, new = before.snapshot, after.snapshot
-    texts_changed = corpus.same_texts < 1.0 or old.chunks != new.chunks
-    if corpus.documents_added or corpus.documents_removed or (texts_changed and "chunker" not in known):
+    counts_changed = corpus.documents_added or corpus.documents_removed or old.chunks != new.chunks
+    if counts_changed or (corpus.same_texts < 1.0 and "chunker" not in known):
         told = f"{corpus.documents_added} added, {corpus.documents_removed} removed"
         return [
             Factor(
@@ -144,6 +174,23 @@ def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -
 
 def _size(snapshot: SnapshotInfo) -> str:
     return f"{plural(snapshot.documents, 'document')}, {plural(snapshot.chunks, 'chunk')}"
+
+
+def _checksums(before: Record, after: Record, golden: Relabelling, known: set[str]) -> list[Factor]:
+    """What only its checksum tells apart; a record that has none of something says nothing about it.
+
+    Query vectors are made anew by another model and for other queries; that is told as what it is.
+    """
+    told = {
+        "run file": tuple(str(one.retriever.parameters.get(FILE_CHECKSUM, "")) for one in (before, after))
+    }
+    if "model" not in known and not (golden.new or golden.removed or golden.changed):
+        told["query vectors"] = before.snapshot.query_vectors_sha256, after.snapshot.query_vectors_sha256
+    return [
+        Factor(name=name, before=old[:12], after=new[:12])
+        for name, (old, new) in told.items()
+        if old and new and old != new
+    ]
 
 
 def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
@@ -163,7 +210,7 @@ def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
 
 def _model(record: Record) -> str:
     snapshot = record.snapshot
-    parts = [snapshot.model, snapshot.revision]
+    parts = [snapshot.model or ("unnamed" if snapshot.dimension else ""), snapshot.revision]
     parts += [f"query prefix {snapshot.query_prefix!r}"] if snapshot.query_prefix else []
     parts += [f"document prefix {snapshot.document_prefix!r}"] if snapshot.document_prefix else []
     parts += [f"{snapshot.dimension} dimensions"] if snapshot.dimension else []
@@ -172,8 +219,7 @@ def _model(record: Record) -> str:
 
 def _retriever(record: Record) -> str:
     retriever = record.retriever
-    settings = " ".join(f"{name}={value}" for name, value in sorted(retriever.parameters.items()))
-    return " ".join(part for part in (retriever.name, settings, retriever.reranker) if part)
+    return " ".join(part for part in (retriever.name, retriever.settings, retriever.reranker) if part)
 
 
 _COMPARED: dict[str, Callable[[Record], str]] = {
@@ -190,14 +236,29 @@ _COMPARED: dict[str, Callable[[Record], str]] = {
 
 
 def warnings(
-    before: Record, after: Record, found: Sequence[Factor], corpus: Turnover, golden: Relabelling
+    before: Record,
+    after: Record,
+    found: Sequence[Factor],
+    corpus: Turnover,
+    golden: Relabelling,
+    uprooted: Sequence[str] = (),
 ) -> tuple[Notice, ...]:
-    """What a reader must know before looking at a number, most important first."""
-    notes = [*_corpus_notes(corpus)]
+    """What a reader must know before looking at a number, most important first.
+
+    `uprooted` are the queries whose labels name what has moved.
+    """
+    notes = _corpus_notes(corpus)
+    if corpus.in_place and uprooted:
+        text = f"labels no longer mean the same text: {counted(uprooted)} ({listed(uprooted)})"
+        notes.append(Notice(code="labels.rewritten", text=text))
     if before.errors >= MANY_ERRORS * before.golden.queries:
         text = f"the baseline's retriever failed for {before.errors} of {plural(before.golden.queries, *QUERIES)}: "
         notes.append(Notice(code="baseline.errors", text=f"{text}anything looks better than that"))
     mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
+    if "chunker" in mixed and not (corpus.documents_added or corpus.documents_removed):
+        mixed = [
+            name for name in mixed if name != "corpus"
+        ]  # another number of chunks is what a chunker is for
     if len(mixed) > 1:
         text = f"{', '.join(mixed)} changed at once: the comparison cannot tell which of them moved the score"
         notes.append(Notice(code="several-factors", text=text))
@@ -211,7 +272,9 @@ def warnings(
 
 def _corpus_notes(corpus: Turnover) -> list[Notice]:
     if corpus.new_ids < TURNED_OVER:
-        return []
+        rewritten = round(100 * corpus.rewritten)
+        text = f"re-chunked: {rewritten} % of the chunk ids that stayed hold another text"
+        return [Notice(code="corpus.rechunked", text=text)] if corpus.rechunked else []
     ids, texts = round(100 * corpus.new_ids), round(100 * corpus.same_texts)
     if corpus.rechunked:
         return [

@@ -10,18 +10,17 @@ from msgspec import Struct
 from rageval_action.core.comparison import Comparison
 from rageval_action.core.gates import (
     PRECEDENCE,
-    TOLERANCE,
     Against,
     BaselineUnknown,
     NoBaseline,
     Outcome,
     State,
     Word,
-    outcome,
 )
+from rageval_action.core.outage import CODE, failures, outcomes
 from rageval_action.core.policy import DropGate, Policy, plain_gate
-from rageval_action.core.record import Record
-from rageval_action.core.setup import listed, plural
+from rageval_action.core.record import RunRecord
+from rageval_action.core.setup import listed
 from rageval_action.core.types import Notice
 from rageval_action.errors import EXIT_CANNOT_MEASURE, EXIT_FAIL
 
@@ -80,7 +79,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 def judge(
     policy: Policy,
-    record: Record,
+    candidate: RunRecord,
     against: Against,
     *,
     today: datetime.date,
@@ -90,13 +89,14 @@ def judge(
 
     Args:
         policy: the gates; from the base branch when a pull request is judged.
-        record: the candidate.
+        candidate: the record to judge.
         against: the comparison, or why there is none.
         today: for waivers.
         override: an accepted exception, already checked by the caller.
     """
-    outcomes = tuple(outcome(gate, policy, record, against, today) for gate in policy.gates)
-    found = [*_standing(policy, record, against), *map(_reason, outcomes)]
+    told_by = outcomes(policy, candidate, against, today)
+    found = _standing(policy, candidate, against)
+    found += [_reason(one) for one in told_by if one.code != CODE]
     bad: list[Word] = [word for word in PRECEDENCE[:-1] if any(state == word for state, _ in found)]
     words: list[Word] = bad or ["pass"]
     told = [reason for word in bad for state, reason in found if state == word]
@@ -104,8 +104,8 @@ def judge(
         verdict=words[0],
         exit_code=exit_code(words, policy, overridden=override is not None),
         overridden=override if words[0] in LIFTED else None,
-        reasons=tuple(told) or (Reason(code="pass", text=_pass_text(outcomes, against)),),
-        outcomes=outcomes,
+        reasons=tuple(told) or (Reason(code="pass", text=_pass_text(told_by, against)),),
+        outcomes=told_by,
         notes=_waiver_notes(policy, today),
     )
 
@@ -135,17 +135,18 @@ def _reason(found: Outcome) -> tuple[State, Reason]:
     return found.state, Reason(code=found.code, text=found.text, gate=plain_gate(found.gate))
 
 
-def _standing(policy: Policy, record: Record, against: Against) -> list[tuple[State, Reason]]:
+def _standing(policy: Policy, candidate: RunRecord, against: Against) -> list[tuple[State, Reason]]:
     """What decides whatever the gates say: access, errors, the state of the baseline."""
+    record = candidate.record
     found: list[tuple[State, Reason]] = []
     if record.acl_violations:
         hits = "1 hit" if record.acl_violations == 1 else f"{record.acl_violations} hits"
         found.append(("fail", Reason(code="acl", text=f"{hits} that the query may not see came back")))
-    if record.errors / record.golden.queries > policy.max_errors + TOLERANCE:
-        text = (
-            f"the retriever failed for {record.errors} of {plural(record.golden.queries, 'query', 'queries')}"
-        )
-        found.append(("cannot_measure", Reason(code="errors", text=text)))
+    if failed := failures(record, policy):
+        found.append(("cannot_measure", Reason(code=CODE, text=f"the retriever failed for {failed}")))
+    if isinstance(against, Comparison) and (failed := failures(against.baseline.record, policy)):
+        text = f"the baseline's retriever failed for {failed}, so it cannot be compared with"
+        found.append(("cannot_measure", Reason(code="baseline-errors", text=text)))
     if isinstance(against, BaselineUnknown):
         found.append(("cannot_measure", Reason(code="baseline-unknown", text=against.reason)))
     elif isinstance(against, NoBaseline):

@@ -19,6 +19,7 @@ WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 CAVEATS = (
     "corpus.rechunked",
     "corpus.replaced",
+    "labels.rewritten",
     "several-factors",
     "baseline.errors",
     "baseline.passed-over",

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.core import escape
-from rageval_action.core.history import Creep, History, Mark, Point, Series
+from rageval_action.core.history import SHORTEST, TOLERANCE, Creep, History, Mark, Point, Series
 from rageval_action.reports import numbers
 from rageval_action.reports.charts import THEME, label
 from rageval_action.reports.html import document
@@ -65,15 +65,19 @@ def markdown(told: History) -> str:
 
 
 def _alarms(told: History) -> list[str]:
+    if not told.creep and len(told.points) < SHORTEST:
+        return ["> [!NOTE]", f"> **Too few records to tell** ({len(told.points)}; at least {SHORTEST})."]
     if not told.creep:
         return [
             "> [!TIP]",
             f"> **No creep.** Nothing has fallen in small steps over {numbers.plural(len(told.points), 'record')}.",
         ]
     told_by = [f"> - {escape.markdown(sentence(alarm, told.points), 500)}" for alarm in told.creep[:10]]
+    small = all(alarm.largest_step <= TOLERANCE + 1e-9 for alarm in told.creep)
+    told_how = f", though no single step was over {numbers.points(TOLERANCE)}" if small else ""
     return [
         "> [!WARNING]",
-        "> **Retrieval is creeping down**, though no single change tripped the gate.",
+        f"> **Retrieval is creeping down**{told_how}.",
         ">",
         *told_by,
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import stat
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.record import FILE_CHECKSUM
 from rageval_action.core.trec import parse_run
 from rageval_action.core.types import Notice, Query, Ranking, Run
 from rageval_action.errors import ConfigError
@@ -44,9 +46,9 @@ class RunFileRetriever:
         self._file = Path(options.text("file"))
         form = options.text("format", "auto", choices=("auto", "trec", "jsonl"))
         options.finish()
-        self._parameters = options.recorded
         self._context = context
         data = _content(self._file)
+        self._parameters = {**options.recorded, FILE_CHECKSUM: hashlib.sha256(data).hexdigest()}
         self._jsonl = form == "jsonl" or (form == "auto" and data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{")
         self._bad: list[ConfigError] = []
         where = str(self._file)

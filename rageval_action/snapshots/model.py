@@ -49,9 +49,12 @@ class Embedder(Protocol):
 
 
 def model_name(given: str) -> str:
-    """What a snapshot calls its model: a name as it is, a folder by its last parts, never a path of this machine."""
+    """What a snapshot calls its model: a name as it is, a folder by its last parts, never a path of this machine.
+
+    Given vectors may come without any name: then there is none, and not that of the folder one happens to be in.
+    """
     path = Path(given)
-    if not path.is_dir():
+    if not given or not path.is_dir():
         return given
     resolved = path.resolve()
     return f"{resolved.parent.name}/{resolved.name}"

@@ -31,8 +31,8 @@ FEW, MANY = 2, 4
 
 LIMITS = {"timeout_s": 3.0, "start_timeout_s": 6.0}
 
-GATES = [{"measure": "recall@5", "max_drop": 0.5}]
-"""Wide, so that it is the failures that decide and not what they do to the mean."""
+GATES = [{"measure": "recall@5", "max_drop": 0.1}]
+"""A few failures stay within it; many would not, if their zeros counted."""
 
 
 def rows(bad: int) -> list[dict[str, object]]:

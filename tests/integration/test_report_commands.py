@@ -103,6 +103,10 @@ def test_links_lead_to_the_golden_set_in_a_workflow(tmp_path):
         (("explain", "the", "AFTER"), "queries hold"),
         (("history", "absent"), "there is no record here"),
         (("history", "AFTER", "--release", "beef"), "no record is of commit"),
+        (("history", "AFTER", "--tolerance", "-1"), "--tolerance"),
+        (("history", "AFTER", "--branch", "x"), "--branch picks among what GitHub holds"),
+        (("history", "AFTER", "--id", "nothere"), "--id picks among what GitHub holds"),
+        (("history", "AFTER", "--artifact-name", "x"), "--artifact-name picks among"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(records, words, code):

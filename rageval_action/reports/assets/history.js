@@ -35,7 +35,7 @@
     const last = rows[rows.length - 1], best = rows.reduce((found, row) => (row.value > found.value ? row : found));
     const note = `Now ${fixed(last.value)}; best ${fixed(best.value)} at ${told.names[best.at]}.`;
     const kinds = wide ? [...new Set(told.marks.map((mark) => mark.kind))].map((kind) => [kind, KINDS[kind]]) : [];
-    return figure(named(series), note, kinds, plot, ["record", "date", "score"], rows.slice(-200).map((row) => [told.names[row.at], told.dates[row.at].slice(0, 10), fixed(row.value, 4)]));
+    return figure(named(series), note, kinds, plot, ["record", "date", "score"], rows.slice(-200).map((row) => [told.names[row.at], told.dates[row.at].slice(0, 10), fixed(row.value)]));
   }
 
   function slices(series) {
@@ -50,7 +50,7 @@
 
   function records(headline) {
     const marks = d3.group(told.marks, (mark) => mark.run_id);
-    const rows = told.runs.map((run, at) => [told.names[at], told.dates[at].slice(0, 16).replace("T", " "), fixed(headline ? headline.values[at] : null, 4), (marks.get(run) || []).map((mark) => `${mark.kind}: ${mark.text}`).join("; ") || "–"]).reverse();
+    const rows = told.runs.map((run, at) => [told.names[at], told.dates[at].slice(0, 16).replace("T", " "), fixed(headline ? headline.values[at] : null), (marks.get(run) || []).map((mark) => `${mark.kind}: ${mark.text}`).join("; ") || "–"]).reverse();
     body("records").append(tableOf(["record", "date", told.headline, "what changed"], rows.slice(0, 500)), rows.length > 500 ? h("p", { class: "soft" }, `${counted(rows.length - 500, "older record is", "older records are")} in the JSON.`) : "");
   }
 

@@ -398,6 +398,33 @@ class TestRechunked:
         assert of(old(found)).delta == 0.0
         assert {"labels.stored", "labels.moved"} <= {note.code for note in found.warnings}
 
+    SHORT: Mapping[str, list[str]] = {f"d{n}": [f"{n} {part}" for part in range(3)] for n in range(6)}
+    LONG: Mapping[str, list[str]] = {f"d{n}": [f"{n} 0 1", f"{n} 2"] for n in range(6)}
+    KEPT: Mapping[str, list[str]] = {f"d{n}": [f"{n} 0", "1", "2", "end"] for n in range(6)}
+
+    def test_ids_that_name_another_text_are_uprooted(self) -> None:
+        before, after = (self.made(texts, "d{n}#1", "chunk") for texts in (self.SHORT, self.LONG))
+        found = compared(before, after)
+        assert found.turnover.in_place
+        assert found.uprooted == tuple(f"q{n}" for n in range(6))
+        assert found.turned_over
+        assert [note.code for note in found.warnings[:2]] == ["corpus.rechunked", "labels.rewritten"]
+
+    def test_new_labels_for_the_new_texts_are_good(self) -> None:
+        before, after = (
+            self.made(texts, label, "chunk")
+            for texts, label in ((self.SHORT, "d{n}#0"), (self.LONG, "d{n}#1"))
+        )
+        found = compared(before, after)
+        assert (found.uprooted, found.turned_over) == ((), False)
+        assert found.golden.stored == found.golden.moved == tuple(f"q{n}" for n in range(6))
+
+    def test_a_label_whose_text_stayed_is_good(self) -> None:
+        before, after = (self.made(texts, "d{n}#0", "chunk") for texts in (self.SHORT, self.KEPT))
+        found = compared(before, after)
+        assert found.turnover.in_place
+        assert (found.uprooted, found.turned_over) == ((), False)
+
     def test_more_than_half_of_the_queries_make_it_so(self) -> None:
         before = self.made(self.BEFORE, "d{n}#1", "chunk")
 
@@ -426,7 +453,7 @@ class TestRechunked:
 
     def test_what_counts_as_an_item_that_moved(self) -> None:
         corpus = [replace(one, id=f"v2-{one.id}") for one in chunks(self.AFTER)]
-        corpus[0] = replace(corpus[0], id="d5#1")
+        corpus[0] = replace(corpus[0], id="d5#1", text="second 5")
 
         def ask(name: str, judgments: Judgments, made: Sequence[Any]) -> QueryRow:
             return replace(row(name, [], ["d0#0"], chunks(self.BEFORE)), judgments=judgments)

@@ -24,7 +24,7 @@ def test_the_contract() -> None:
     comparison = compared(before, after)
     verdict = judge(
         Policy(gates=(GATE, FloorGate(measure="mrr", min=0.1))),
-        after.record,
+        after,
         comparison,
         today=TODAY,
         override=Override(by="bob", reason="known"),
@@ -80,7 +80,7 @@ def test_the_contract() -> None:
 def test_labels_that_agree_have_no_second_table() -> None:
     comparison = compared(ranked([1]), ranked([1]))
     made = document(
-        judge(Policy(gates=(GATE,)), ranked([1]).record, comparison, today=TODAY), 5, comparison, BASELINE
+        judge(Policy(gates=(GATE,)), ranked([1]), comparison, today=TODAY), 5, comparison, BASELINE
     )
     assert (made.old_label_measures, made.relabelled, made.retagged) == ((), (), ())
     assert (made.overridden, made.verdict) == (None, "pass")
@@ -90,7 +90,7 @@ def test_labels_that_agree_have_no_second_table() -> None:
 def test_a_waiver_is_named_with_its_gate() -> None:
     comparison = compared(ranked([1, 1]), ranked([1, 0]))
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
-    made = document(judge(policy, ranked([1]).record, comparison, today=TODAY), 5, comparison, BASELINE)
+    made = document(judge(policy, ranked([1]), comparison, today=TODAY), 5, comparison, BASELINE)
     assert (made.gates[0].state, made.gates[0].waived) == ("pass", "ana: moving")
 
 
@@ -98,14 +98,14 @@ def test_notes_about_waivers_come_last() -> None:
     tomorrow = TODAY + datetime.timedelta(days=1)
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
     comparison = compared(ranked([1, 1]), ranked([1]))
-    made = document(judge(policy, ranked([1]).record, comparison, today=tomorrow), 5, comparison, BASELINE)
+    made = document(judge(policy, ranked([1]), comparison, today=tomorrow), 5, comparison, BASELINE)
     assert [note.code for note in made.warnings] == ["golden.removed", "waiver.expired"]
 
 
 @pytest.mark.parametrize("against", [NoBaseline("first run"), BaselineUnknown("outage")])
 def test_without_a_comparison(against: NoBaseline | BaselineUnknown) -> None:
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
-    verdict = judge(policy, ranked([1]).record, against, today=TODAY + datetime.timedelta(days=1))
+    verdict = judge(policy, ranked([1]), against, today=TODAY + datetime.timedelta(days=1))
     made = document(verdict, 5, None, None)
     assert (made.baseline, made.measures, made.queries, made.turnover) == (None, (), (), None)
     assert made.pairing.paired == 0

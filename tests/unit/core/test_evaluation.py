@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rageval_action.core.evaluation import Provenance, Settings, assemble
+from rageval_action.core.hashing import query_key
 from rageval_action.core.linking import Linked, link
 from rageval_action.core.measures import parse_measures
 from rageval_action.core.record import GitInfo, NoAnswer, Quantiles, RunRecord
@@ -44,7 +46,7 @@ def query(name: str, relevant: Mapping[str, int] | None = None, **more: Any) -> 
 
 
 def snapshot(corpus: Sequence[Chunk] = CORPUS, **more: Any) -> Snapshot:
-    notices = more.pop("notices", ())
+    notices, vectors = more.pop("notices", ()), more.pop("query_vectors", {})
     values: dict[str, Any] = {
         "chunks": len(corpus),
         "documents": len({chunk.doc for chunk in corpus}),
@@ -54,7 +56,11 @@ def snapshot(corpus: Sequence[Chunk] = CORPUS, **more: Any) -> Snapshot:
         "normalised": True,
     }
     return Snapshot(
-        path="index", manifest=Manifest(**{**values, **more}), chunks=tuple(corpus), notices=notices
+        path="index",
+        manifest=Manifest(**{**values, **more}),
+        chunks=tuple(corpus),
+        notices=notices,
+        query_vectors=vectors,
     )
 
 
@@ -166,6 +172,24 @@ class TestRecord:
         assert (found.snapshot.model, found.snapshot.revision, found.snapshot.chunker) == ("m", "r", "s")
         assert (found.snapshot.chunks, found.snapshot.documents, found.snapshot.metric) == (4, 3, "cosine")
         assert found.latency_ms == {"total": Quantiles(p50=3.0, p95=3.0, n=1)}
+
+    def test_cached_query_vectors_are_told_apart(self) -> None:
+        asked = [query(name, {"a": 1}) for name in ("q1", "q2")]
+
+        def checksum(number: float, *names: str) -> str:
+            vectors = {
+                query_key(model="m", revision="", prefix="p: ", text=f"question {name}"): np.full(
+                    4, number, dtype=np.float32
+                )
+                for name in names
+            }
+            held = snapshot(model="m", query_prefix="p: ", query_vectors=vectors)
+            return made(asked, [ranking("q1"), ranking("q2")], held=held).record.snapshot.query_vectors_sha256
+
+        assert len(checksum(1.0, "q1", "q2")) == 64
+        assert checksum(1.0, "q1", "q2") == checksum(1.0, "q2", "q1", "another")
+        assert checksum(1.0, "q1", "q2") != checksum(2.0, "q1", "q2")
+        assert checksum(1.0, "q1") == checksum(1.0) == "", "not all of them are cached"
 
     def test_rows(self) -> None:
         asked = query(

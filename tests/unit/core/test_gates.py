@@ -146,7 +146,8 @@ class TestSignificant:
                 "): "
             )[2]
 
-        assert text(line(0.3, ci=(-0.5, -0.1))) == "the interval excludes no change"
+        told = text(line(0.3, ci=(-0.5, -0.1), p=0.0625))
+        assert told == "the interval, which decides, excludes no change (p = 0.0625)"
         assert text(line(0.3)) == "chance could explain it"
         assert text(line(0.0)) == "within what is allowed"
         assert text(line(0.3, slice="tag:x", p_adjusted=0.0123)) == "adjusted p = 0.0123"
@@ -640,6 +641,12 @@ class TestTurnedOver:
         found = judged(gate, self.turned(compared(ranked([1, 1]), ranked([0, 0]))))
         assert (found.state, found.code) == ("cannot_measure", "corpus.turned-over")
         assert found.text == "the ids that the labels name are no longer in the index: re-chunked, not worse"
+
+    def test_ids_that_hold_other_texts(self) -> None:
+        found = self.turned(compared(ranked([1, 1]), ranked([0, 0])))
+        found = replace(found, turnover=replace(found.turnover, new_ids=0.1, rewritten=0.8, recut=0.9))
+        told = judged(drop(), found)
+        assert told.text == "the ids that the labels name hold other texts now: re-chunked, not worse"
 
     def test_latency_is(self) -> None:
         gate = LatencyGate(stage="total", max_ratio=2.0)

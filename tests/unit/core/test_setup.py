@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.core.corpus import corpus_of
 from rageval_action.core.setup import (
@@ -44,8 +45,50 @@ class TestTurnover:
     def test_documents_come_and_go(self) -> None:
         found = turn({"a": "one", "b": "two", "c": "three"}, {"b": "two", "c": "3", "d": "four", "e": "five"})
         assert found == Turnover(
-            new_ids=0.5, same_texts=0.25, documents_added=2, documents_removed=1, documents_kept=2
+            new_ids=0.5,
+            same_texts=0.25,
+            documents_added=2,
+            documents_removed=1,
+            documents_kept=2,
+            rewritten=0.5,
         )
+
+    def test_chunked_anew_under_the_old_ids(self) -> None:
+        before = {name: ["one " + name, "two " + name, "three " + name] for name in "abc"}
+        found = turn(before, {name: [" ".join(texts)] for name, texts in before.items()})
+        assert (found.new_ids, found.rewritten, found.recut) == (0.0, 1.0, 1.0)
+        assert found.rechunked
+        assert found.in_place
+        finer = turn(before, {name: ["one", name, "two", name] for name in before})
+        assert (finer.new_ids, finer.rewritten, finer.in_place) == (0.25, 1.0, True)
+
+    def test_edited_is_not_chunked_anew(self) -> None:
+        before = {name: ["one " + name, "two " + name] for name in "abc"}
+        found = turn(before, {name: [text + "!" for text in texts] for name, texts in before.items()})
+        assert (found.rewritten, found.recut, found.rechunked) == (1.0, 0.0, False)
+
+    def test_another_corpus_under_the_old_ids_is_not_either(self) -> None:
+        before = corpus_of(chunks({"a": ["one", "two"]}))
+        after = corpus_of([replace(one, doc="x") for one in chunks({"a": ["three", "four"]})])
+        found = turnover(before, after)
+        assert (found.rewritten, found.recut, found.rechunked) == (1.0, 0.0, False)
+
+    @pytest.mark.parametrize(
+        ("new_ids", "rewritten", "recut", "in_place"),
+        [
+            (0.0, 0.5, 0.5, True),
+            (0.49, 1.0, 1.0, True),
+            (0.5, 1.0, 1.0, False),
+            (0.0, 0.49, 1.0, False),
+            (0.0, 1.0, 0.49, False),
+        ],
+    )
+    def test_borders_under_the_old_ids(
+        self, new_ids: float, rewritten: float, recut: float, in_place: bool
+    ) -> None:
+        found = replace(SAME, new_ids=new_ids, rewritten=rewritten, recut=recut)
+        assert found.in_place is in_place
+        assert replace(found, same_texts=0.1, documents_added=10).rechunked is False
 
     def test_chunked_anew(self) -> None:
         found = turn({"a": ["one", "two"], "b": "three"}, {"a": ["o", "ne", "t", "wo", "!"], "b": "three"})
@@ -105,6 +148,8 @@ class TestFactors:
             ),
             ({"document_prefix": "x"}, "model", "mini 8 dimensions", "mini document prefix 'x' 8 dimensions"),
             ({"dimension": 0}, "model", "mini 8 dimensions", "mini"),
+            ({"model": ""}, "model", "mini 8 dimensions", "unnamed 8 dimensions"),
+            ({"model": "", "dimension": 0}, "model", "mini 8 dimensions", ""),
             ({"chunker": "split 200"}, "chunker", "split 400", "split 200"),
             ({"metric": "l2"}, "metric", "cosine", "l2"),
             ({"name": "bm25"}, "retriever", "dense", "bm25"),
@@ -165,7 +210,46 @@ class TestFactors:
             new_ids=0.9, same_texts=0.1, documents_added=0, documents_removed=0, documents_kept=9
         )
         after = amended(ranked([1, 1]), chunker="split 200", chunks=99).record
-        assert [one.name for one in factors(BASE, after, turned, Relabelling())] == ["chunker"]
+        found = factors(BASE, after, turned, Relabelling())
+        assert [(one.name, one.after) for one in found] == [
+            ("chunker", "split 200"),
+            ("corpus", "14 documents, 99 chunks: 0 added, 0 removed"),
+        ]
+        as_many = amended(ranked([1, 1]), chunker="split 200").record
+        assert [one.name for one in factors(BASE, as_many, turned, Relabelling())] == ["chunker"]
+
+    @pytest.mark.parametrize(
+        ("name", "field"),
+        [
+            ("query vectors", lambda value: {"query_vectors_sha256": value}),
+            ("run file", lambda value: {"parameters": {"sha256": value} if value else {}}),
+        ],
+    )
+    def test_checksums(self, name: str, field: Callable[[str], dict[str, Any]]) -> None:
+        def told(old: str, new: str) -> list[str]:
+            before = amended(ranked([1, 1]), **field(old)).record
+            after = amended(ranked([1, 1]), **field(new)).record
+            return [one.name for one in factors(before, after, SAME, Relabelling())]
+
+        assert told("a" * 64, "b" * 64) == [name]
+        assert told("a" * 64, "a" * 64) == told("", "b" * 64) == told("a" * 64, "") == told("", "") == []
+        both = (
+            amended(ranked([1, 1]), **field("a" * 64)).record,
+            amended(ranked([1, 1]), **field("b" * 64)).record,
+        )
+        (found,) = factors(*both, SAME, Relabelling())
+        assert (found.before, found.after) == ("a" * 12, "b" * 12)
+        assert warnings(*both, [found, Factor(name="corpus", before="", after="")], SAME, Relabelling()) == ()
+
+    def test_query_vectors_of_another_model_or_other_queries_are_no_factor(self) -> None:
+        before = amended(ranked([1, 1]), query_vectors_sha256="a").record
+        after = amended(ranked([1, 1]), query_vectors_sha256="b").record
+        assert len(factors(before, after, SAME, Relabelling())) == 1
+        for field in ("new", "removed", "changed"):
+            found = factors(before, after, SAME, Relabelling(**{field: ("q",)}))
+            assert [one.name for one in found] == ["golden set"]
+        bigger = amended(ranked([1, 1]), query_vectors_sha256="b", model="big").record
+        assert [one.name for one in factors(before, bigger, SAME, Relabelling())] == ["model"]
 
     def test_golden_set(self) -> None:
         after = amended(ranked([1, 1]), queries=3).record
@@ -188,9 +272,9 @@ class TestWarnings:
     def notes(
         self, found: Sequence[Factor] = (), turned: Turnover = SAME, **more: Any
     ) -> list[tuple[str, str]]:
-        golden = more.pop("golden", Relabelling())
+        golden, uprooted = more.pop("golden", Relabelling()), more.pop("uprooted", ())
         before = amended(ranked([1] * 20), **more).record
-        return [(one.code, one.text) for one in warnings(before, BASE, found, turned, golden)]
+        return [(one.code, one.text) for one in warnings(before, BASE, found, turned, golden, uprooted)]
 
     def test_none(self) -> None:
         assert self.notes() == []
@@ -209,6 +293,23 @@ class TestWarnings:
             "golden.removed",
             "depth",
         ]
+
+    def test_chunked_anew_under_the_old_ids(self) -> None:
+        turned = replace(SAME, same_texts=0.24, rewritten=0.757, recut=0.9)
+        told = ("corpus.rechunked", "re-chunked: 76 % of the chunk ids that stayed hold another text")
+        assert self.notes([], turned) == [told]
+        assert self.notes([], turned, uprooted=("a", "b")) == [
+            told,
+            ("labels.rewritten", "labels no longer mean the same text: 2 queries (a, b)"),
+        ]
+        assert self.notes(uprooted=("a",)) == []
+
+    def test_another_number_of_chunks_is_the_chunker_s(self) -> None:
+        found = [Factor(name=name, before="a", after="b") for name in ("chunker", "corpus")]
+        assert self.notes(found) == []
+        for came, went in ((1, 0), (0, 1)):
+            grown = replace(SAME, documents_added=came, documents_removed=went)
+            assert [code for code, _ in self.notes(found, grown)] == ["several-factors"]
 
     def test_another_corpus(self) -> None:
         turned = Turnover(
@@ -235,9 +336,7 @@ class TestWarnings:
         found = [
             Factor(name=name, before="a", after="b") for name in ("model", "chunker", "access", "corpus")
         ]
-        text = (
-            "model, chunker, corpus changed at once: the comparison cannot tell which of them moved the score"
-        )
+        text = "model, chunker changed at once: the comparison cannot tell which of them moved the score"
         assert self.notes(found) == [("several-factors", text)]
         assert self.notes(found[1:3]) == []
         judging = [

@@ -11,7 +11,7 @@ import pytest
 from rageval_action.core.comparison import Comparison
 from rageval_action.core.gates import PRECEDENCE, Against, BaselineUnknown, NoBaseline, Word
 from rageval_action.core.policy import DropGate, FloorGate, Gate, KeepGate, LatencyGate, Policy, Waiver
-from rageval_action.core.record import Record
+from rageval_action.core.record import RunRecord
 from rageval_action.core.verdict import Override, Reason, Verdict, exit_code, judge
 from tests.builders import TODAY, amended, compared, ranked
 
@@ -35,11 +35,11 @@ def policy(*gates: Gate, **more: Any) -> Policy:
 def verdict(
     against: Against,
     *gates: Gate,
-    record: Record | None = None,
+    record: RunRecord | None = None,
     override: Override | None = None,
     **more: Any,
 ) -> Verdict:
-    own = against.candidate.record if isinstance(against, Comparison) else BEFORE.record
+    own = against.candidate if isinstance(against, Comparison) else BEFORE
     return judge(policy(*gates, **more), record or own, against, today=TODAY, override=override)
 
 
@@ -86,12 +86,12 @@ class TestWords:
 
     def test_no_baseline_with_floors_only(self) -> None:
         assert verdict(NoBaseline("the first run"), PASS).verdict == "no_baseline"
-        assert verdict(NoBaseline("the first run"), LOW, record=WORSE.candidate.record).verdict == "fail"
+        assert verdict(NoBaseline("the first run"), LOW, record=WORSE.candidate).verdict == "fail"
 
     def test_an_unknown_baseline_is_not_none(self) -> None:
         found = verdict(BaselineUnknown("the API did not answer"), PASS)
         assert (found.verdict, found.exit_code, codes(found)) == ("cannot_measure", 3, ["baseline-unknown"])
-        found = verdict(BaselineUnknown("the API did not answer"), LOW, record=WORSE.candidate.record)
+        found = verdict(BaselineUnknown("the API did not answer"), LOW, record=WORSE.candidate)
         assert (found.verdict, found.exit_code) == ("fail", 1)
 
     def test_latency_that_only_informs_decides_nothing(self) -> None:
@@ -103,30 +103,29 @@ class TestWords:
 class TestStanding:
     def test_access_fails_whatever_else(self) -> None:
         for against in (SAME, NoBaseline("first"), BaselineUnknown("outage")):
-            record = amended(BEFORE, acl_violations=1, errors=40).record
+            record = amended(BEFORE, acl_violations=1, errors=40)
             found = verdict(against, PASS, record=record)
             assert (found.verdict, found.exit_code) == ("fail", 1)
             assert found.reasons[0] == Reason(code="acl", text="1 hit that the query may not see came back")
-        found = verdict(SAME, record=amended(BEFORE, acl_violations=3).record)
+        found = verdict(SAME, record=amended(BEFORE, acl_violations=3))
         assert found.reasons[0].text == "3 hits that the query may not see came back"
 
     @pytest.mark.parametrize(
         ("errors", "word"), [(0, "pass"), (4, "pass"), (5, "cannot_measure"), (40, "cannot_measure")]
     )
     def test_more_than_a_tenth_of_errors(self, errors: int, word: str) -> None:
-        found = verdict(SAME, PASS, record=amended(BEFORE, errors=errors).record)
+        found = verdict(SAME, PASS, record=amended(BEFORE, errors=errors))
         assert found.verdict == word
 
     def test_the_share_of_errors_is_the_policy_s(self) -> None:
-        record = amended(BEFORE, errors=12).record
+        record = amended(BEFORE, errors=12)
         assert verdict(SAME, PASS, record=record, max_errors=0.3).verdict == "pass"
         found = verdict(SAME, PASS, record=record, max_errors=0.29)
         assert found.reasons == (Reason(code="errors", text="the retriever failed for 12 of 40 queries"),)
         assert (
-            verdict(SAME, PASS, record=amended(BEFORE, errors=1).record, max_errors=0.0).verdict
-            == "cannot_measure"
+            verdict(SAME, PASS, record=amended(BEFORE, errors=1), max_errors=0.0).verdict == "cannot_measure"
         )
-        third = amended(ranked([1, 1, 1]), errors=1).record
+        third = amended(ranked([1, 1, 1]), errors=1)
         assert verdict(SAME, PASS, record=third, max_errors=1 / 3).verdict == "pass"
 
     def test_nothing_paired(self) -> None:
@@ -159,10 +158,7 @@ def test_precedence() -> None:
     assert [one.state for one in found.outcomes] == ["pass", "inconclusive", "cannot_measure", "fail"]
     assert PRECEDENCE == ("fail", "cannot_measure", "inconclusive", "no_baseline", "pass")
     keep = KeepGate(tag="few", measure="hit@5")
-    assert (
-        verdict(NoBaseline("first"), keep, record=amended(BEFORE, errors=40).record).verdict
-        == "cannot_measure"
-    )
+    assert verdict(NoBaseline("first"), keep, record=amended(BEFORE, errors=40)).verdict == "cannot_measure"
 
 
 class TestExitCodes:

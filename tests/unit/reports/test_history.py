@@ -30,6 +30,20 @@ def test_no_alarm_says_so_too():
     )
 
 
+def test_too_few_records_are_no_all_clear():
+    text = markdown(history(points([0.925, 0.875, 0.775, 0.625, 0.525])))
+    assert text.startswith("> [!NOTE]\n> **Too few records to tell** (5; at least 6).")
+    assert "No creep" not in text
+    assert "**No creep.**" in markdown(history(points([0.9] * 6)))
+
+
+def test_steps_are_called_small_only_when_they_were():
+    assert "**, though no single step was over 2.0 points.\n" in markdown(history(points(creeping())))
+    told = history(points(creeping()))
+    steep = replace(told, creep=(replace(told.creep[0], largest_step=0.05),))
+    assert "> **Retrieval is creeping down**.\n" in markdown(steep)
+
+
 def test_no_record_is_a_sentence_and_a_grey_badge():
     assert markdown(history([])) == "No record was found.\n"
     assert endpoint(history([])).color == "lightgrey"

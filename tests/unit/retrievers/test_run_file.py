@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -33,6 +34,15 @@ def test_a_trec_run_is_ordered_by_its_scores_and_lacks_what_it_lacks(tmp_path: P
     assert [notice.code for notice in run.notices] == [
         "run-file.absent-queries", "run-file.other-queries", "run-file.shallow",
     ]  # fmt: skip
+
+
+def test_the_run_names_the_file_s_content(tmp_path: Path) -> None:
+    first, same, other = (
+        read(tmp_path / "run", f"q1 Q0 c1 1 {score} t\n").parameters for score in (0.5, 0.5, 0.6)
+    )
+    assert first == same
+    assert first["sha256"] == hashlib.sha256(b"q1 Q0 c1 1 0.5 t\n").hexdigest()
+    assert {name for name in first if first[name] != other[name]} == {"sha256"}
 
 
 def test_json_lines_carry_times_and_errors(tmp_path: Path) -> None:

@@ -147,6 +147,14 @@ def test_a_folder_of_this_machine_is_not_in_the_manifest(tmp_path: Path) -> None
     assert made.manifest.model == "private/all-MiniLM-L6-v2"
 
 
+def test_vectors_without_a_model_have_no_name_of_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = build_from_vectors(Plan(out=tmp_path / "s"), chunks(5), unit_vectors(5))
+    assert made.manifest.model == ""
+
+
 def test_given_vectors_choose_their_metric(tmp_path: Path) -> None:
     unit = build_from_vectors(Plan(out=tmp_path / "a"), chunks(5), unit_vectors(5))
     long = build_from_vectors(Plan(out=tmp_path / "b"), chunks(5), unit_vectors(5) * 3)
