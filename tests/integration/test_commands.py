@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -230,3 +233,44 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
     done = rageval("demo", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Retrieval got worse.")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "before", "after"),
+        ("compare", "before", "after", "--json", "-"),
+        (
+            "evaluate",
+            "--golden",
+            "golden.jsonl",
+            "--snapshot",
+            "index",
+            "--out",
+            "again",
+            "--baseline",
+            "before",
+        ),
+        ("golden", "check", "golden.jsonl"),
+        ("schema", "record"),
+    ],
+)
+def test_a_reader_that_goes_away_is_no_verdict(
+    project: Path, words: tuple[str, ...], unbuffered: str
+) -> None:
+    for out in ("before", "after"):
+        assert evaluate(project, out)[0] == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "rageval_action", *words],
+        check=False,
+        cwd=project,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
