@@ -7,6 +7,7 @@ file: when a pull request is judged, the file is the base branch's (design §8).
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -341,7 +342,7 @@ def flatten(
 ) -> dict[str, str | int | float | bool]:
     """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
 
-    Lists of plain values become comma-separated strings.
+    Lists of plain values become comma-separated strings, a program's words (`command`) one line quoted as for a shell.
 
     Raises:
         ConfigError: `config.bad-value` for a value that is no plain value.
@@ -354,7 +355,8 @@ def flatten(
         elif isinstance(value, (str, int, float, bool)):
             flat[name] = value
         elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
-            flat[name] = ",".join(str(item) for item in value)
+            words = [str(item) for item in value]
+            flat[name] = shlex.join(words) if key == "command" else ",".join(words)
         else:
             raise ConfigError(
                 "config.bad-value", f"{name}: {value!r} is not a value an option can have.", where=where
