@@ -46,6 +46,14 @@ class TestEvaluate:
         assert code == 0
         assert msgspec.json.decode(out, type=Record).schema_name == "rageval.record/1"
 
+    def test_two_documents_do_not_go_into_one_stream(self, project: Path) -> None:
+        code, out, err = evaluate(project, "run", "--json", "-", "--markdown", "-")
+        assert code == 2
+        assert json.loads(out)["code"] == "config.output"
+        assert "--json - and --markdown - would both be written to standard output" in err
+        assert not (project / "run").exists()
+        assert rageval("compare", "a", "b", "--json", "-", "--markdown", "-", cwd=project).stdout == out
+
     def test_never_writes_into_a_folder_that_holds_something(self, project: Path) -> None:
         (project / "run").mkdir()
         (project / "run" / "mine.txt").write_text("keep me")
