@@ -273,7 +273,7 @@ def _typed(option: Option, value: object, place: str) -> Any:
     try:
         match option.kind:
             case "integer":
-                return _integer(value)
+                return _integer(value, least=1 if option.name == "k" else 0)
             case "number":
                 return _number(value)
             case "flag":
@@ -290,10 +290,10 @@ def _typed(option: Option, value: object, place: str) -> Any:
         raise ConfigError("config.bad-value", f"{error}.", where=place) from error
 
 
-def _integer(value: object) -> int:
+def _integer(value: object, *, least: int) -> int:
     number = msgspec.convert(value, int, strict=False)
-    if number < 0:
-        raise ValueError(f"{number} is negative")
+    if number < least:
+        raise ValueError(f"{number} is less than {least}")
     return number
 
 

@@ -43,7 +43,7 @@ class GateResult(Struct, frozen=True, kw_only=True):
 
 
 class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
-    """See design §11. Beyond the contract's fields: what the report needs to be drawn again.
+    """The verdict with its reasons, the measures and the queries, and what a report needs to be drawn again.
 
     Attributes:
         baseline: None when there is none; `reasons` then says why.

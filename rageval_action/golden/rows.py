@@ -15,7 +15,7 @@ from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.refusal import no_query, no_relevance
+from rageval_action.golden.refusal import by_map, no_query, no_relevance
 from rageval_action.golden.resolve import Corpus
 
 if TYPE_CHECKING:
@@ -130,14 +130,14 @@ class _RowReader:
                 raise GoldenError(
                     "golden.needs-corpus",
                     f"`{self._found[field]}` {why}, so ranks cannot be scored by it.",
-                    hint=_way_out(names),
+                    hint=_way_out(names, path),
                     where=path,
                 )
         if "page" in self._found and "doc" not in self._found:
             raise GoldenError(
                 "golden.needs-map",
                 f"`{self._found['page']}` holds pages, but no field is known to hold their document.",
-                hint="Name it: --map doc=FIELD.",
+                hint=f"Name it: {by_map('doc=FIELD', path)}.",
                 where=path,
             )
 
@@ -258,9 +258,10 @@ class _RowReader:
 
     def _row_or_id(self, number: int) -> str:
         if not self._corpus:
+            name = self._found["relevant"]
             raise RowError(
-                f"`{self._found['relevant']}` holds numbers: ids or row numbers of the corpus? Say --map "
-                f"relevant={self._found['relevant']}, or --map relevant_row={self._found['relevant']} with --snapshot."
+                f"`{name}` holds numbers: ids or row numbers of the corpus? Say {by_map(f'relevant={name}')}, "
+                f"or {by_map(f'relevant_row={name}', more=' --snapshot DIR')}."
             )
         return str(number) if str(number) in self._corpus.ids else self._corpus.at_row(number)
 
@@ -279,7 +280,7 @@ class _RowReader:
                 found.append(self._corpus.evidence_for(span))
             else:
                 raise RowError(
-                    f"a quote names no document: say --map doc=FIELD, or have it found by {IMPORT}."
+                    f"a quote names no document: say {by_map('doc=FIELD')}, or have it found by {IMPORT}."
                 )
         return tuple(found)
 
@@ -300,11 +301,11 @@ class _RowReader:
             row.acl = _acl(acl)
 
 
-def _way_out(names: list[str]) -> str:
+def _way_out(names: list[str], path: str) -> str:
     """What a user can do with judgments that are no ids."""
     found = f"Have them found in the chunks of a snapshot: {IMPORT}."
     file = next((name for name in names if fields.normalise(name) in fields.FILE_NAMES), "FIELD")
-    return f"{found} Or measure by the ids of documents: --map relevant={file}."
+    return f"{found} Or measure by the ids of documents: {by_map(f'relevant={file}', path)}."
 
 
 def _whole(item: object, field: str) -> int:

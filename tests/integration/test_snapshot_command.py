@@ -298,3 +298,25 @@ def test_import_refuses_query_vectors_that_are_not_of_its_queries(
     assert (done.returncode, error["code"]) == (2, code)
     assert error["where"].startswith("--query-embeddings")
     assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("command", ["verify", "info"])
+def test_a_store_is_no_folder_to_look_at(tmp_path: Path, command: str) -> None:
+    done = rageval("snapshot", command, "chroma:./db?collection=docs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "rageval snapshot import 'chroma:./db?collection=docs' --out DIR" in done.stderr
+    assert "there is no such folder." in rageval("snapshot", command, "folder:none", cwd=tmp_path).stderr
+
+
+def test_without_query_vectors_a_store_is_told_what_it_needs(tmp_path: Path) -> None:
+    Desk(tmp_path)
+    store = "vectors:vectors.npy?chunks=chunks.jsonl"
+    words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", store)
+    where = {"RAGEVAL_CACHE": str(tmp_path / "cache")}
+    done = rageval(*words, "--out", "run", cwd=tmp_path, env=where)
+    assert done.returncode == 3
+    for way in ("--model", "?model=", "--query-embeddings", "--retriever bm25"):
+        assert way in done.stderr
+    assert "build the snapshot" not in done.stderr
+    done = rageval(*words, "--retriever", "bm25", "--out", "run", cwd=tmp_path, env=where)
+    assert done.returncode == 0, done.stderr

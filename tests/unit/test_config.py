@@ -133,7 +133,10 @@ class TestValues:
         ("source", "name", "value", "where", "text"),
         [
             ("flags", "k", "five", "--k", "Expected `int`"),
-            ("flags", "k", "-1", "--k", "-1 is negative"),
+            ("flags", "k", "-1", "--k", "-1 is less than 1"),
+            ("flags", "k", "0", "--k", "0 is less than 1"),
+            ("file", "k", 0, "ci/rageval.yml: k", "0 is less than 1"),
+            ("file", "depth", -1, "ci/rageval.yml: depth", "-1 is less than 0"),
             ("flags", "k", "2.5", "--k", "Expected `int`"),
             ("file", "k", True, "ci/rageval.yml: k", "Expected `int`"),
             ("file", "k", [5], "ci/rageval.yml: k", "Expected `int`"),
@@ -173,7 +176,6 @@ class TestValues:
     @pytest.mark.parametrize(
         ("file", "code", "where"),
         [
-            ({"k": 0, "depth": 5}, "config.bad-policy", "ci/rageval.yml"),
             ({"max-errors": 2}, "config.bad-policy", "ci/rageval.yml"),
             (
                 {"gates": [{"measure": "mrr", "min": 0.5}, {"min": 2}]},

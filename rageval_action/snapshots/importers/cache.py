@@ -20,10 +20,11 @@ from rageval_action.snapshots.build import check_query_vectors
 from rageval_action.snapshots.importers.folders import cache_folder
 from rageval_action.snapshots.importers.place import Place
 from rageval_action.snapshots.importers.table import Table, to_chunks
+from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import About, Contents, write_snapshot
 
-VERSION = "1"
+VERSION = "2"
 """Part of every key: raise it when an importer reads the same store differently."""
 
 
@@ -38,7 +39,7 @@ def write_table(
     imported = to_chunks(table, place)
     if asked:
         check_query_vectors(np.stack(list(asked.values())), len(asked), imported.vectors.shape[1])
-    about = About(metric=imported.metric, model=imported.model, build_id=f"imported from {place.scheme}")
+    about = About(metric=imported.metric, model=imported.model, build_id=f"{IMPORTED}{place.scheme}")
     keyed = {
         query_key(model=about.model, revision="", prefix="", text=text): vector
         for text, vector in asked.items()
