@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -20,6 +21,17 @@ def by_map(pairs: str, path: str = "FILE", more: str = "") -> str:
     """The command that reads the file with fields named, quoted for a shell: only `golden import` has `--map`."""
     command = f"rageval golden import {shlex.quote(path)} --map {shlex.quote(pairs)}"
     return f"`{command}{more} --out golden.jsonl`"
+
+
+def no_such_field(mapped: str, theirs: str, names: list[str], path: str) -> GoldenError:
+    """`--map` names a field that no row has."""
+    near = difflib.get_close_matches(theirs, names, n=1)
+    return GoldenError(
+        "golden.no-field",
+        f'no row has the field "{theirs}" (--map {mapped}); the file has: {", ".join(names)}.',
+        hint=f'Did you mean "{near[0]}"?' if near else "",
+        where=path,
+    )
 
 
 def no_query(names: list[str], path: str, lines: list[Line]) -> GoldenError:

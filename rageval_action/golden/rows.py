@@ -15,7 +15,7 @@ from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.refusal import by_map, no_query, no_relevance
+from rageval_action.golden.refusal import by_map, no_query, no_relevance, no_such_field
 from rageval_action.golden.resolve import Corpus
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ def from_lines(
         builder.problems.raise_if_any()
         raise GoldenError("golden.empty", "the file holds no rows.", where=part.path)
     names = list(dict.fromkeys(key for line in lines for key in line.row))
+    for ours, theirs in options.fields.items():
+        if fields.root(theirs, names) not in names:
+            raise no_such_field(f"{ours}={theirs}", theirs, names, part.path)
     found, rivals = fields.choose(names, options.fields)
     if "query" not in found:
         raise no_query(names, part.path, lines)
@@ -153,9 +156,9 @@ class _RowReader:
 
     def detected(self, name: str, names: list[str], path: str) -> Notice:
         """What was read as what, and what was left alone."""
-        used = ", ".join(f"{ours}={theirs}" for ours, theirs in self._found.items())
-        taken = {theirs.partition(".")[0] for theirs in self._found.values()}
-        spare = [key or "(unnamed)" for key in names if key not in taken]
+        used = ", ".join(f"{ours}={_shown(theirs)}" for ours, theirs in self._found.items())
+        taken = {fields.root(theirs, names) for theirs in self._found.values()}
+        spare = [_shown(key) or "(unnamed)" for key in names if key not in taken]
         text = f"read as {name}: {used}." + (f" Not used: {', '.join(spare)}." if spare else "")
         return Notice(code="golden.detected", text=text, where=path)
 
@@ -299,6 +302,11 @@ class _RowReader:
             row.review = review
         if acl is not None:
             row.acl = _acl(acl)
+
+
+def _shown(name: str) -> str:
+    """A field's name in a list; quoted where its end could be taken for that of the sentence."""
+    return name if re.fullmatch(r"([\w .-]*\w)?", name) else f'"{name}"'
 
 
 def _way_out(names: list[str], path: str) -> str:
