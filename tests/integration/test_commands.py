@@ -282,3 +282,33 @@ def test_a_reader_that_goes_away_is_no_verdict(
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+GATE = "Example: {measure: recall@5, max_drop: 0.02}."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("retriever: {name: bm25, k1: much}\n", "ci.yml: retriever bm25, option k1: 'much' is not a number."),
+        (
+            "retriever: {name: bm25, stoppwords: none}\n",
+            'ci.yml: retriever bm25: the retriever bm25 has no option "stoppwords". Did you mean stopwords?',
+        ),
+        (
+            "retriever: command\n",
+            "ci.yml: retriever command: the retriever command needs the option command.",
+        ),
+        ("golden: ''\n", "no snapshot was given. Give --snapshot, or `snapshot:` in ci.yml."),
+        (
+            "gates: [{mesure: mrr, max_drop: 0.1}]\n",
+            'ci.yml: gates[0]: there is no field "mesure" (did you mean measure?). ' + GATE,
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_said_with_its_name(project: Path, text: str, said: str) -> None:
+    (project / "ci.yml").write_text(text)
+    snapshot = () if "golden" in text else ("--snapshot", "index")
+    words = ("evaluate", "--config", "ci.yml", "--golden", "golden.jsonl", *snapshot, "--out", "run")
+    done = rageval(*words, cwd=project)
+    assert (done.returncode, done.stderr) == (2, f"rageval: {said}\n")
