@@ -7,6 +7,7 @@ file: when a pull request is judged, the file is the base branch's (design §8).
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -14,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.plainly import check_value, shown
 from rageval_action.core.policy import Policy, parse_policy
 from rageval_action.errors import ConfigError
 
@@ -117,9 +119,12 @@ class Config(Struct, frozen=True, kw_only=True):
     Attributes:
         measures: as written; empty = the default ladder around `k`.
         no_answer_threshold: None = the no-answer track is not measured.
+        file: the configuration file's name, for messages; also where there is none.
+        retriever_place: where the retriever was named: the file, a flag or an input; empty for the default.
         retriever_options: the retriever's own options (`retriever:` as a mapping in the file).
     """
 
+    file: str = FILE
     golden: str
     snapshot: str
     unit: Literal["auto", "document", "chunk", "evidence"]
@@ -127,6 +132,7 @@ class Config(Struct, frozen=True, kw_only=True):
     measures: tuple[str, ...]
     depth: int
     retriever: str
+    retriever_place: str = ""
     retriever_options: dict[str, str | int | float | bool]
     access: Literal["auto", "enforce", "audit"]
     model: str
@@ -171,6 +177,7 @@ def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -
         loader = kind(data)
         node = loader.get_single_node()
         _refuse_repeats(node, where)
+        _refuse_no_dates(loader, node, where)
         values = loader.construct_document(node) if node is not None else None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -208,6 +215,27 @@ def _refuse_repeats(root: Any, where: str) -> None:
             keys.add(key.value if key.id == "scalar" else id(key))
 
 
+def _refuse_no_dates(loader: Any, root: Any, where: str) -> None:
+    """What looks like a date and is none is refused by the YAML library too, but without saying where it stands."""
+    left, seen = [root] if root is not None else [], set()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.id != "scalar":
+            left += [
+                part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))
+            ]
+        elif node.tag == "tag:yaml.org,2002:timestamp":
+            try:
+                loader.construct_yaml_timestamp(node)
+            except ValueError:
+                place = f"{where}:{node.start_mark.line + 1}"
+                text = f"{shown(node.value)} is no date of the calendar."
+                raise ConfigError("config.bad-yaml", text, where=place) from None
+
+
 def _unknown(key: str, where: str) -> ConfigError:
     import difflib
 
@@ -236,7 +264,9 @@ def load(
         text = f"depth is {values['depth']}, less than k = {values['k']}."
         raise ConfigError("config.bad-value", text, hint="Rank at least k documents.", where="depth")
     named = {name.replace("-", "_"): value for name, value in values.items()}
-    return Config(**{**named, "retriever": retriever, "retriever_options": options, "policy": policy})
+    _, place = _given(BY_NAME["retriever"], flags, inputs, file, where)
+    about = {"file": where, "retriever": retriever, "retriever_place": place, "retriever_options": options}
+    return Config(**{**named, **about, "policy": policy})
 
 
 def _pick(
@@ -246,20 +276,32 @@ def _pick(
     file: Mapping[str, object],
     where: str,
 ) -> Any:
+    value, place = _given(option, flags, inputs, file, where)
+    if place:
+        return _typed(option, value, place)
+    if option.default or option.kind == "list":
+        return _typed(option, option.default, option.name)
+    return _ABSENT[option.kind]
+
+
+def _given(
+    option: Option,
+    flags: Mapping[str, object],
+    inputs: Mapping[str, str],
+    file: Mapping[str, object],
+    where: str,
+) -> tuple[object, str]:
+    """What somebody set an option to, and where; an empty place when nobody did."""
     name = option.name
     given = flags.get(name, flags.get(name.replace("-", "_")))
     if given is not None and given != ():
-        return _typed(option, given, f"--{name}")
+        return given, f"--{name}"
     for spelling in (f"INPUT_{name.upper()}", f"INPUT_{name.upper().replace('-', '_')}"):
         if inputs.get(spelling, "").strip():
-            return _typed(option, inputs[spelling].strip(), f"input {name}")
+            return inputs[spelling].strip(), f"input {name}"
     if name in file and file[name] is not None:
-        return _typed(option, file[name], f"{where}: {name}")
-    return (
-        _typed(option, option.default, name)
-        if option.default or option.kind == "list"
-        else _ABSENT[option.kind]
-    )
+        return file[name], f"{where}: {name}"
+    return "", ""
 
 
 _ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}
@@ -272,7 +314,7 @@ def _typed(option: Option, value: object, place: str) -> Any:
     try:
         match option.kind:
             case "integer":
-                return _integer(value)
+                return _integer(value, least=1 if option.name == "k" else 0)
             case "number":
                 return _number(value)
             case "flag":
@@ -284,20 +326,27 @@ def _typed(option: Option, value: object, place: str) -> Any:
             case _:
                 if option.name == "retriever" and isinstance(value, dict):
                     return value
-                return msgspec.convert(value, str)
-    except (msgspec.ValidationError, ValueError) as error:
+                check_value(option.name, value, "text")
+                return value
+    except ValueError as error:
         raise ConfigError("config.bad-value", f"{error}.", where=place) from error
 
 
-def _integer(value: object) -> int:
-    number = msgspec.convert(value, int, strict=False)
-    if number < 0:
-        raise ValueError(f"{number} is negative")
+def _integer(value: object, *, least: int) -> int:
+    try:
+        number = msgspec.convert(value, int, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(f"{shown(value)} is not a whole number") from None
+    if number < least:
+        raise ValueError(f"{number} is less than {least}")
     return number
 
 
 def _number(value: object) -> float:
-    number = msgspec.convert(value, float, strict=False)
+    try:
+        number = msgspec.convert(value, float, strict=False)
+    except msgspec.ValidationError:
+        raise ValueError(f"{shown(value)} is not a number") from None
     if not math.isfinite(number):
         raise ValueError(f"{number} is not a number")
     return number
@@ -315,7 +364,9 @@ def _flag(value: object) -> bool:
 def _list(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return tuple(part.strip() for part in value.replace("\n", ",").split(",") if part.strip())
-    return msgspec.convert(value, tuple[str, ...])
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise ValueError(f"{shown(value)} is not a list of names")
+    return tuple(value)
 
 
 def _choice(option: Option, value: object) -> str:
@@ -341,7 +392,7 @@ def flatten(
 ) -> dict[str, str | int | float | bool]:
     """Nested option tables, as YAML gives them, to one level: `{"dense": {"k": 3}}` -> `{"dense.k": 3}`.
 
-    Lists of plain values become comma-separated strings.
+    Lists of plain values become comma-separated strings, a program's words (`command`) one line quoted as for a shell.
 
     Raises:
         ConfigError: `config.bad-value` for a value that is no plain value.
@@ -354,7 +405,8 @@ def flatten(
         elif isinstance(value, (str, int, float, bool)):
             flat[name] = value
         elif isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
-            flat[name] = ",".join(str(item) for item in value)
+            words = [str(item) for item in value]
+            flat[name] = shlex.join(words) if key == "command" else ",".join(words)
         else:
             raise ConfigError(
                 "config.bad-value", f"{name}: {value!r} is not a value an option can have.", where=where

@@ -23,7 +23,7 @@ from rageval_action.core.types import GoldenSet, Notice, Run
 from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.formats import read_golden
-from rageval_action.retrievers.interface import EXTERNAL, Access, RetrieverContext, build
+from rageval_action.retrievers.interface import EXTERNAL, Access, Retriever, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.interface import open_snapshot
 
@@ -105,8 +105,18 @@ def rank(config: Config, inputs: Inputs, depth: int) -> Run:
         access=access_mode(config),
         threads=config.threads,
     )
-    run = build(config.retriever, context).retrieve(inputs.golden.queries, depth)
+    run = _built(config, context).retrieve(inputs.golden.queries, depth)
     return replace(run, cost={**run.cost, **encode.cost}, notices=(*run.notices, *encode.notices))
+
+
+def _built(config: Config, context: RetrieverContext) -> Retriever:
+    """The retriever; what is wrong with its options is said with the file that they stand in."""
+    try:
+        return build(config.retriever, context)
+    except ConfigError as error:
+        place = config.retriever_place.removesuffix(": retriever")
+        where = ": ".join(filter(None, (place, error.where)))
+        raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
 
 
 def access_mode(config: Config) -> Access:
@@ -181,7 +191,7 @@ def require(config: Config, *names: str) -> None:
     """
     for name in names:
         if not getattr(config, name):
-            hint = f"Give --{name}, or `{name}:` in rageval.yml."
+            hint = f"Give --{name}, or `{name}:` in {config.file}."
             raise ConfigError("config.missing", f"no {name} was given.", hint=hint)
 
 

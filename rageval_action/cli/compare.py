@@ -8,7 +8,7 @@ import click
 
 from rageval_action.cli.common import configure
 from rageval_action.cli.evaluate import report
-from rageval_action.cli.output import errors_as_json
+from rageval_action.cli.output import errors_as_json, one_on_stdout
 
 
 @click.command()
@@ -40,6 +40,7 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     from rageval_action.records import read_record
 
     with errors_as_json(json_target):
+        one_on_stdout(json_target, markdown)
         before, after = read_record(base), read_record(candidate)
         settings = configure({}, config)
         if golden:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, flags, world, write_text
-from rageval_action.cli.output import errors_as_json, write_json
+from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
 
 EVALUATE_FLAGS = (
     "golden",
@@ -44,7 +44,8 @@ EVALUATE_FLAGS = (
     "json_target",
     default="",
     metavar="FILE",
-    help="Write the record's summary as JSON; - is standard output.",
+    help="Write the record's summary as JSON; - is standard output. "
+    "The comparison with --baseline is in DIR/comparison.json.",
 )
 @click.option(
     "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
@@ -61,6 +62,7 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     from rageval_action.records import check_out, read_record, write_files
 
     with errors_as_json(json_target):
+        one_on_stdout(json_target, markdown)
         settings = configure(given, config)
         pipeline.require(settings, "golden", "snapshot")
         check_out(Path(out))

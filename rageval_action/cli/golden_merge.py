@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,11 @@ def _tell(name: str, found: Agreement) -> None:
         click.echo(f"{name}: nothing that both judged.")
         return
     click.echo(
-        f"{name}: {found.observed:.0%} the same over {found.n}; Cohen's kappa {found.kappa:.2f}, "
-        f"Krippendorff's alpha ({found.level}) {found.alpha:.2f}."
+        f"{name}: {found.observed:.0%} the same over {found.n}; Cohen's kappa {_beyond_chance(found.kappa)}, "
+        f"Krippendorff's alpha ({found.level}) {_beyond_chance(found.alpha)}."
     )
+
+
+def _beyond_chance(value: float) -> str:
+    """A coefficient; where one and the same answer was given throughout, chance would agree as well."""
+    return "not defined (all answers are the same)" if math.isnan(value) else f"{value:.2f}"

@@ -42,6 +42,10 @@ GC_THRESHOLD = 100_000
 """Hits by the hundred thousand are made and kept, and none of them is ever in a cycle: look for cycles rarely."""
 
 
+class Terminated(SystemExit):
+    """SIGTERM came."""
+
+
 class LazyGroup(click.Group):
     """A click group whose commands are looked up in a table when they are asked for."""
 
@@ -79,9 +83,13 @@ def main() -> None:
     gc.set_threshold(GC_THRESHOLD)
     signal.signal(signal.SIGTERM, _terminated)
     code = run()
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = EXIT_PIPE
     os._exit(code)
 
 
@@ -89,7 +97,7 @@ def _terminated(number: int, frame: object) -> None:
     """Leave by the way of an exception, once, so that child processes are ended and files are as they were."""
     del frame
     signal.signal(number, signal.SIG_IGN)
-    raise SystemExit(EXIT_TERMINATED)
+    raise Terminated(EXIT_TERMINATED)
 
 
 def run() -> int:
@@ -102,13 +110,14 @@ def run() -> int:
     except click.exceptions.Abort:
         click.echo("rageval: stopped.", err=True)
         return EXIT_STOPPED
-    except SystemExit as stopped:
+    except Terminated:
         click.echo("rageval: terminated.", err=True)
-        return int(stopped.code or 0)
+        return EXIT_TERMINATED
     except click.ClickException as error:
         error.show()
         return EXIT_BAD_INPUT
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # click and rich turn a broken pipe into SystemExit(1), which would read as a regression.
         return EXIT_PIPE
     except Exception:  # noqa: BLE001 - the last resort: a bug ends with its traceback and its own exit code
         traceback.print_exc()

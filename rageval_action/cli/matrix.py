@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import world, write_text
-from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
 from rageval_action.config import BY_NAME, Config, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
 
@@ -34,6 +34,7 @@ def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
     from rageval_action.core.matrix import tabulate
 
     with errors_as_json(json_target):
+        one_on_stdout(json_target, markdown)
         settings = _settings(Path(path))
         outcomes = [(name, _outcome(name, config)) for name, config in settings.items()]
         shared = next(iter(settings.values()))

@@ -50,6 +50,17 @@ def write_json(target: str, value: object) -> None:
         ) from error
 
 
+def one_on_stdout(json_target: str, markdown: str) -> None:
+    """Refuse to put two documents into one stream.
+
+    Raises:
+        ConfigError: `config.output`.
+    """
+    if json_target == markdown == STANDARD_OUTPUT:
+        text = "--json - and --markdown - would both be written to standard output."
+        raise ConfigError("config.output", text, hint="Give one of them a file.")
+
+
 def fail_json(target: str, error: RagevalError) -> None:
     """Write `error` to `target` as `write_json` does."""
     report = ErrorReport(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -173,11 +174,11 @@ class _Progress:
 @click.argument("folder", metavar="DIR")
 @_JSON
 def verify(folder: str, json_target: str) -> int:
-    """Check a snapshot: files, checksums, counts, vectors, ids, fingerprint. Ends with 2 when it cannot be used."""
+    """Check a snapshot folder: files, checksums, counts, vectors, ids, fingerprint. Ends with 2 when it is unusable."""
     from rageval_action.snapshots.verify import verify as check
 
     with errors_as_json(json_target):
-        report = check(Path(folder))
+        report = check(_folder(folder))
         _tell(report.notices)
         _show(report, json_target)
     return 0
@@ -187,14 +188,32 @@ def verify(folder: str, json_target: str) -> int:
 @click.argument("folder", metavar="DIR")
 @_JSON
 def info(folder: str, json_target: str) -> int:
-    """Say what a snapshot holds, without comparing checksums."""
+    """Say what a snapshot folder holds, without comparing checksums."""
     from rageval_action.snapshots.verify import describe
 
     with errors_as_json(json_target):
-        report = describe(Path(folder))
+        report = describe(_folder(folder))
         _tell(report.notices)
         _show(report, json_target)
     return 0
+
+
+def _folder(location: str) -> Path:
+    """The folder of a snapshot; a store has none to look at.
+
+    Raises:
+        ConfigError: `config.no-folder`.
+    """
+    from rageval_action.snapshots.interface import SOURCES
+
+    scheme, mark, place = location.partition(":")
+    if not mark or scheme not in SOURCES or Path(location).exists():
+        return Path(location)
+    if scheme == "folder":
+        return Path(place)
+    text = "verify and info look at snapshot folders; this is another store."
+    hint = f"Make a folder of it first: rageval snapshot import {shlex.quote(location)} --out DIR."
+    raise ConfigError("config.no-folder", text, hint=hint, where=location)
 
 
 def _tell(notices: Sequence[Notice]) -> None:

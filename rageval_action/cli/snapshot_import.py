@@ -25,13 +25,11 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
     if not golden:
         return {}
     from rageval_action.golden.formats import read_golden
-    from rageval_action.snapshots.build import open_vectors
+    from rageval_action.snapshots.build import check_query_vectors, open_vectors
 
     texts = [query.text for query in read_golden(golden).queries]
     vectors, _ = open_vectors(Path(embeddings), "--query-embeddings")
-    if len(vectors) != len(texts):
-        text = f"{len(vectors)} vectors stand beside {len(texts)} queries."
-        raise ConfigError("config.query-embeddings", text, where=embeddings)
+    check_query_vectors(vectors, len(texts), vectors.shape[1])
     return dict(zip(texts, vectors.astype("float32"), strict=True))
 
 

@@ -73,7 +73,7 @@ def failures(rows: Sequence[QueryRow]) -> tuple[Failure, ...]:
 
 
 class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
-    """See design §11. Beyond the contract's fields: what the report needs to be drawn again.
+    """The verdict with its reasons, the measures and the queries, and what a report needs to be drawn again.
 
     Attributes:
         baseline: None when there is none; `reasons` then says why.

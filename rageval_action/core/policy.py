@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.core.measures import parse_measure
+from rageval_action.core.plainly import Kind, check_fields, check_value
 from rageval_action.errors import ConfigError
 
 Rule: TypeAlias = Literal["observed", "significant", "non-inferior"]
@@ -90,7 +91,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     max_errors: float = 0.10
 
 
-class _RawGate(Struct, frozen=True, forbid_unknown_fields=True):
+class _RawGate(Struct, frozen=True):
     """A gate as written: which fields are there says which kind it is."""
 
     measure: str = ""
@@ -105,6 +106,28 @@ class _RawGate(Struct, frozen=True, forbid_unknown_fields=True):
     max_ratio: float | None = None
     floor_ms: float | None = None
 
+
+_GATE_KINDS: dict[str, Kind] = {
+    "measure": "text",
+    "slice": "text",
+    "tag": "text",
+    "rule": get_args(Rule),
+    "max_drop": "number",
+    "min": "number",
+    "must_not_lose": "flag",
+    "latency": ("embed", "retrieve", "rerank", "total"),
+    "quantile": ("p50", "p95"),
+    "max_ratio": "number",
+    "floor_ms": "number",
+}
+_WAIVER_KINDS: dict[str, Kind] = {
+    "measure": "text",
+    "max_drop": "number",
+    "until": "date",
+    "owner": "text",
+    "reason": "text",
+    "slice": "text",
+}
 
 _ALLOWED: dict[str, frozenset[str]] = {
     "max_drop": frozenset({"measure", "slice", "rule", "max_drop"}),
@@ -127,37 +150,38 @@ def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
         ConfigError: `config.bad-gate`, `config.bad-waiver`, `config.bad-policy`, or what `parse_measure` raises, each
             naming the entry.
     """
-    k = _value(raw.get("k", 5), int, "k", where)
+    k = _value(raw.get("k", 5), "whole number", "k", where)
     if k < 1:
         raise ConfigError(
             "config.bad-policy", f"k is {k}.", hint="Give the number of documents you use.", where=where
         )
-    max_errors = _value(raw.get("max-errors", 0.10), float, "max-errors", where)
+    max_errors = float(_value(raw.get("max-errors", 0.10), "number", "max-errors", where))
     if not 0 <= max_errors <= 1:
         raise ConfigError("config.bad-policy", "max-errors is a share between 0 and 1.", where=where)
-    entries = _value(raw.get("gates", []), list[object], "gates", where)
+    entries = _value(raw.get("gates", []), "list", "gates", where)
     gates = tuple(_gate(entry, f"{where}: gates[{i}]") for i, entry in enumerate(entries))
-    waived = _value(raw.get("waivers", []), list[object], "waivers", where)
+    waived = _value(raw.get("waivers", []), "list", "waivers", where)
     return Policy(
         gates=gates if "gates" in raw else default_gates(k),
         waivers=tuple(_waiver(entry, f"{where}: waivers[{i}]") for i, entry in enumerate(waived)),
-        fail_on=_value(raw.get("fail-on", "fail"), FailOn, "fail-on", where),
+        fail_on=_value(raw.get("fail-on", "fail"), get_args(FailOn), "fail-on", where),
         k=k,
         max_errors=max_errors,
     )
 
 
-def _value(value: object, kind: Any, name: str, where: str) -> Any:
+def _value(value: object, kind: Kind, name: str, where: str) -> Any:
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        raise ConfigError("config.bad-policy", f"{name}: {error}.", where=where) from error
+        check_value(name, value, kind)
+    except ValueError as error:
+        raise ConfigError("config.bad-policy", f"{error}.", where=where) from error
+    return value
 
 
 def _gate(entry: object, where: str) -> Gate:
     try:
-        raw = msgspec.convert(entry, _RawGate)
-    except msgspec.ValidationError as error:
+        raw = msgspec.convert(check_fields(entry, _GATE_KINDS), _RawGate)
+    except ValueError as error:
         raise ConfigError("config.bad-gate", f"{error}.", hint=_GATE_HINT, where=where) from error
     given = {name for name in raw.__struct_fields__ if getattr(raw, name) not in ("", None)}
     kinds = [kind for kind in _ALLOWED if kind in given]
@@ -222,12 +246,13 @@ def _check_slice(name: str) -> None:
 
 def _waiver(entry: object, where: str) -> Waiver:
     try:
-        waiver = msgspec.convert(entry, Waiver)
+        fields = check_fields(entry, _WAIVER_KINDS, ("measure", "max_drop", "until", "owner", "reason"))
+        waiver = msgspec.convert(fields, Waiver)
         _check_waiver(waiver)
         return replace(waiver, measure=str(parse_measure(waiver.measure)))
     except ConfigError as error:
         raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
-    except (msgspec.ValidationError, ValueError) as error:
+    except ValueError as error:
         hint = "A waiver names measure, max_drop, until (a date), owner and reason."
         raise ConfigError("config.bad-waiver", f"{error}.", hint=hint, where=where) from error
 

@@ -151,7 +151,7 @@ class NoAnswer(Struct, frozen=True, kw_only=True):
 
 
 class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
-    """`record.json`. Fields are those of design §7.
+    """`record.json`: what was measured, with what, and how it came out.
 
     Attributes:
         k: the headline cutoff: what the application feeds its generator.

@@ -198,7 +198,7 @@ class Api:
         except requests.ConnectTimeout as error:
             raise _RetryableError(ApiError("outage", f"{request.name}: no connection.")) from error
         except requests.RequestException as error:
-            problem = ApiError("outage", f"{request.name}: {type(error).__name__}.", delivered=True)
+            problem = ApiError("outage", f"{request.name}: {_in_words(error)}.", delivered=True)
             if safe or _never_sent(error):
                 raise _RetryableError(problem) from None
             raise problem from None
@@ -316,6 +316,15 @@ def _never_sent(error: requests.RequestException) -> bool:
     cause = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     reason = cause.reason if isinstance(cause, MaxRetryError) else cause
     return isinstance(reason, NewConnectionError)
+
+
+def _in_words(error: requests.RequestException) -> str:
+    """What happened to a request that got no whole answer."""
+    if _never_sent(error):
+        return "the server cannot be reached"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    return f"the connection broke ({type(error).__name__})"
 
 
 def _same_origin(url: str, base: str) -> bool:

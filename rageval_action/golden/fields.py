@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
 TARGETS: dict[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id", "case_id", "test_id", "example_id", "uid", "uuid"),
@@ -108,6 +108,11 @@ def parse_map(text: str) -> dict[str, str]:
     return fields
 
 
+def root(theirs: str, names: Container[str]) -> str:
+    """The field of the file that `theirs` names or reaches into; a name may have dots itself."""
+    return theirs if theirs in names else theirs.partition(".")[0]
+
+
 def choose(names: Iterable[str], mapped: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """Which of the file's fields is which of ours.
 
@@ -120,10 +125,11 @@ def choose(names: Iterable[str], mapped: Mapping[str, str]) -> tuple[dict[str, s
         between them (empty when it can).
     """
     by_normal: dict[str, str] = {}
+    names = list(names)
     for name in names:
         by_normal.setdefault(normalise(name), name)
     found = dict(mapped)
-    taken = {name.partition(".")[0] for name in mapped.values()}
+    taken = {root(name, names) for name in mapped.values()}
     judged_by_map = any(field in mapped for field in JUDGING)
     for ours, synonyms in TARGETS.items():
         hits = [by_normal[name] for name in synonyms if name in by_normal and by_normal[name] not in taken]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from rageval_action.errors import GoldenError
@@ -15,13 +17,31 @@ _CITATION = re.compile(r"\[[^\[\]\n]+\.[A-Za-z]{2,5}(?:#page=\d+)?\]")
 _LOOKED_AT = 50
 
 
+def by_map(pairs: str, path: str = "FILE", more: str = "") -> str:
+    """The command that reads the file with fields named, quoted for a shell: only `golden import` has `--map`."""
+    command = f"rageval golden import {shlex.quote(path)} --map {shlex.quote(pairs)}"
+    return f"`{command}{more} --out golden.jsonl`"
+
+
+def no_such_field(mapped: str, theirs: str, names: list[str], path: str) -> GoldenError:
+    """`--map` names a field that no row has."""
+    near = difflib.get_close_matches(theirs, names, n=1)
+    return GoldenError(
+        "golden.no-field",
+        f'no row has the field "{theirs}" (--map {mapped}); the file has: {", ".join(names)}.',
+        hint=f'Did you mean "{near[0]}"?' if near else "",
+        where=path,
+    )
+
+
 def no_query(names: list[str], path: str, lines: list[Line]) -> GoldenError:
     """No field is known to hold the query."""
     likely = next((name for name in names if _is_text(name, lines)), "FIELD")
+    pairs = f"query={likely},relevant=FIELD"
     return GoldenError(
         "golden.no-query",
         f"no field is known to hold the query; the file has: {', '.join(names)}.",
-        hint=f"Name it, and the field that says what should be found: --map query={likely},relevant=FIELD.",
+        hint=f"Name it, and the field that says what should be found: {by_map(pairs, path)}.",
         where=path,
     )
 
@@ -32,10 +52,10 @@ def no_relevance(names: list[str], path: str, lines: list[Line], rivals: list[st
         return GoldenError(
             "golden.ambiguous-relevance",
             f"several fields may say what should be found: {', '.join(rivals)}.",
-            hint=f"Choose one: --map relevant={rivals[0]}.",
+            hint=f"Choose one: {by_map(f'relevant={rivals[0]}', path)}.",
             where=path,
         )
-    reason, hint = _reason(names, lines)
+    reason, hint = _reason(names, path, lines)
     return GoldenError(
         "golden.no-relevance",
         f"no field says by id what should be found; the file has: {', '.join(names)}.{reason}",
@@ -44,7 +64,7 @@ def no_relevance(names: list[str], path: str, lines: list[Line], rivals: list[st
     )
 
 
-def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
+def _reason(names: list[str], path: str, lines: list[Line]) -> tuple[str, str]:
     """Why the likeliest field will not do, and what would."""
     by_normal = {normalise(name): name for name in names}
     for normal, why in NO_WAY.items():
@@ -61,8 +81,8 @@ def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
             return (
                 f" `{name}` may list ids, or beginnings of ids.",
                 (
-                    f"If they are ids: --map relevant={name}. If chunk ids begin with them: "
-                    f"--map relevant_prefix={name} --snapshot DIR."
+                    f"If they are ids: {by_map(f'relevant={name}', path)}. If chunk ids begin with them: "
+                    f"{by_map(f'relevant_prefix={name}', path, ' --snapshot DIR')}."
                 ),
             )
     cited = next((name for name in names if _cites(name, lines)), "")
@@ -75,17 +95,18 @@ def _reason(names: list[str], lines: list[Line]) -> tuple[str, str]:
     if files:
         quote = next((name for name in names if normalise(name) in ("quote", "passage", "excerpt")), "")
         also = (
-            f" Or by evidence, which survives re-chunking: --map doc={files[0]},quote={quote}."
+            f" Or by evidence, which survives re-chunking: {by_map(f'doc={files[0]},quote={quote}', path)}."
             if quote
             else ""
         )
         return (
             f" `{files[0]}` may name a document.",
-            f"If it does, measure by document: --map relevant={files[0]}.{also}",
+            f"If it does, measure by document: {by_map(f'relevant={files[0]}', path)}.{also}",
         )
     if set(by_normal) <= {"id", "_id", "qid", "query_id", "query", "text", "question", "title"}:
         return " These are queries only.", "Name their judgments too: --golden queries=FILE,qrels=FILE."
-    return "", "Add the ids of the documents that should be found, or name their field: --map relevant=FIELD."
+    hint = "Add the ids of the documents that should be found, or name their field"
+    return "", f"{hint}: {by_map('relevant=FIELD', path)}."
 
 
 def _cites(name: str, lines: list[Line]) -> bool:

@@ -15,7 +15,7 @@ from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
 from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.refusal import no_query, no_relevance
+from rageval_action.golden.refusal import by_map, no_query, no_relevance, no_such_field
 from rageval_action.golden.resolve import Corpus
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ def from_lines(
         builder.problems.raise_if_any()
         raise GoldenError("golden.empty", "the file holds no rows.", where=part.path)
     names = list(dict.fromkeys(key for line in lines for key in line.row))
+    for ours, theirs in options.fields.items():
+        if fields.root(theirs, names) not in names:
+            raise no_such_field(f"{ours}={theirs}", theirs, names, part.path)
     found, rivals = fields.choose(names, options.fields)
     if "query" not in found:
         raise no_query(names, part.path, lines)
@@ -130,14 +133,14 @@ class _RowReader:
                 raise GoldenError(
                     "golden.needs-corpus",
                     f"`{self._found[field]}` {why}, so ranks cannot be scored by it.",
-                    hint=_way_out(names),
+                    hint=_way_out(names, path),
                     where=path,
                 )
         if "page" in self._found and "doc" not in self._found:
             raise GoldenError(
                 "golden.needs-map",
                 f"`{self._found['page']}` holds pages, but no field is known to hold their document.",
-                hint="Name it: --map doc=FIELD.",
+                hint=f"Name it: {by_map('doc=FIELD', path)}.",
                 where=path,
             )
 
@@ -153,9 +156,9 @@ class _RowReader:
 
     def detected(self, name: str, names: list[str], path: str) -> Notice:
         """What was read as what, and what was left alone."""
-        used = ", ".join(f"{ours}={theirs}" for ours, theirs in self._found.items())
-        taken = {theirs.partition(".")[0] for theirs in self._found.values()}
-        spare = [key or "(unnamed)" for key in names if key not in taken]
+        used = ", ".join(f"{ours}={_shown(theirs)}" for ours, theirs in self._found.items())
+        taken = {fields.root(theirs, names) for theirs in self._found.values()}
+        spare = [_shown(key) or "(unnamed)" for key in names if key not in taken]
         text = f"read as {name}: {used}." + (f" Not used: {', '.join(spare)}." if spare else "")
         return Notice(code="golden.detected", text=text, where=path)
 
@@ -258,9 +261,10 @@ class _RowReader:
 
     def _row_or_id(self, number: int) -> str:
         if not self._corpus:
+            name = self._found["relevant"]
             raise RowError(
-                f"`{self._found['relevant']}` holds numbers: ids or row numbers of the corpus? Say --map "
-                f"relevant={self._found['relevant']}, or --map relevant_row={self._found['relevant']} with --snapshot."
+                f"`{name}` holds numbers: ids or row numbers of the corpus? Say {by_map(f'relevant={name}')}, "
+                f"or {by_map(f'relevant_row={name}', more=' --snapshot DIR')}."
             )
         return str(number) if str(number) in self._corpus.ids else self._corpus.at_row(number)
 
@@ -279,7 +283,7 @@ class _RowReader:
                 found.append(self._corpus.evidence_for(span))
             else:
                 raise RowError(
-                    f"a quote names no document: say --map doc=FIELD, or have it found by {IMPORT}."
+                    f"a quote names no document: say {by_map('doc=FIELD')}, or have it found by {IMPORT}."
                 )
         return tuple(found)
 
@@ -300,11 +304,16 @@ class _RowReader:
             row.acl = _acl(acl)
 
 
-def _way_out(names: list[str]) -> str:
+def _shown(name: str) -> str:
+    """A field's name in a list; quoted where its end could be taken for that of the sentence."""
+    return name if re.fullmatch(r"([\w .-]*\w)?", name) else f'"{name}"'
+
+
+def _way_out(names: list[str], path: str) -> str:
     """What a user can do with judgments that are no ids."""
     found = f"Have them found in the chunks of a snapshot: {IMPORT}."
     file = next((name for name in names if fields.normalise(name) in fields.FILE_NAMES), "FIELD")
-    return f"{found} Or measure by the ids of documents: --map relevant={file}."
+    return f"{found} Or measure by the ids of documents: {by_map(f'relevant={file}', path)}."
 
 
 def _whole(item: object, field: str) -> int:

@@ -7,12 +7,14 @@ Answered: `{"id": "q1", "results": [{"id": "chunk-7", "score": 0.83}, …]}`, or
 from __future__ import annotations
 
 import shlex
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from rageval_action.core.types import Query, Ranking, Run
 from rageval_action.retrievers.child import MAX_LINE, DeadError, LineProcess
@@ -20,20 +22,27 @@ from rageval_action.retrievers.confine import NOBODY, Confinement, confined
 from rageval_action.retrievers.external import AnswerError, Filler, question, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
-from rageval_action.retrievers.progress import track
+from rageval_action.retrievers.progress import say, track
 
-GIVE_UP = 5
+GIVE_UP, NEVER = 5, 3
+"""Processes lost in a row after which no query is asked any more; the second when none ever answered."""
+
+RESTART_S = 2.0
+"""No restart has less, or a short `timeout_s` would leave no time to load anything."""
+
+PATIENCE_S = 10.0
+"""After so long a silence at the start somebody is told what is waited for."""
+
 STALE = 1000
 
 
 class CommandRetriever:
     """One process for all queries, restarted after it hung or died.
 
-    Options: `command` (split as a shell would, but no shell runs), `cwd`, `timeout_s` for an answer,
-    `start_timeout_s` for the first one of a process, `pass_env` (variables that it may have), `uid` (whom
-    it runs as
-    when we are root). The first query is asked once before the clock starts. After five failures in a row
-    that needed a new process the remaining queries are not asked.
+    Options: `command` (a list of words, or a line that is split as a shell would, but no shell runs), `cwd`,
+    `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have), `uid`
+    (whom it runs as when we are root). The first query is asked once before the clock starts. After five failures in a
+    row that needed a new process, or three when there was no answer before, the remaining queries are not asked.
     """
 
     name = "command"
@@ -56,7 +65,8 @@ class CommandRetriever:
         """Ask for every query; a failure costs the query it happens to."""
         filler = Filler(self._context)
         with confined(self._pass_env, self._folder, user=self._user) as how:
-            talk = _Talk(self._arguments, self._folder, how, (self._timeout_s, self._start_timeout_s))
+            limits = Limits(timeout_s=self._timeout_s, start_timeout_s=self._start_timeout_s)
+            talk = _Talk(self._arguments, self._folder, how, limits)
             try:
                 warm_up = talk.warm_up(queries, depth)
                 rankings = [talk.rank(query, depth, filler) for query in track(queries, "asking the command")]
@@ -81,32 +91,63 @@ class CommandRetriever:
         return arguments
 
 
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long an answer may take, in seconds."""
+
+    timeout_s: float
+    start_timeout_s: float
+
+    def restart_s(self, first_s: float) -> float:
+        """The limit of a restarted process's first answer, when the very first one took `first_s` (0: it never came).
+
+        It is less than that of the first start: whoever hangs at every query shall not cost minutes each time.
+        """
+        return min(self.start_timeout_s, max(RESTART_S, 3 * self.timeout_s, 2 * first_s))
+
+
 class _Talk:
     """The conversation with one process after another."""
 
-    def __init__(
-        self, arguments: list[str], folder: Path, how: Confinement, timeouts: tuple[float, float]
-    ) -> None:
-        self._arguments, self._folder, self._how = arguments, folder, how
-        self._timeout_s, self._start_timeout_s = timeouts
+    def __init__(self, arguments: list[str], folder: Path, how: Confinement, limits: Limits) -> None:
+        self._arguments, self._folder, self._how, self._limits = arguments, folder, how, limits
         self._process: LineProcess | None = None
-        self._fresh = True
-        self._deaths = 0
+        self._fresh, self._first_start = True, True
+        self._first_s = 0.0
+        self._deaths = self._told = 0
+        self._last = ""
         self._asked: set[str] = set()
+        self._lost: dict[str, str] = {}
 
     def warm_up(self, queries: Sequence[Query], depth: int) -> int:
-        """Ask the first query once for nothing; what goes wrong will go wrong again where it counts."""
-        for query in queries[:1]:
-            try:
-                self._ask(query, depth)
-            except AnswerError:
-                return 0
+        """Ask the first query once for nothing; one that costs the process is not asked again."""
+        waiting = self._limits.start_timeout_s
+        text = f"no answer yet; waiting for the first one up to {waiting:g} s (start_timeout_s)"
+        reminder = threading.Timer(PATIENCE_S, say, [text])
+        reminder.daemon = True
+        reminder.start()
+        try:
+            for query in queries[:1]:
+                try:
+                    self._ask(query, depth)
+                except DeadError as error:
+                    self._lost[query.id] = str(error)
+                    return 0
+                except AnswerError:
+                    return 0
+        finally:
+            reminder.cancel()
         return len(queries[:1])
 
     def rank(self, query: Query, depth: int, filler: Filler) -> Ranking:
         """One query's ranking."""
+        if query.id in self._lost:
+            return filler.failed(query, self._lost.pop(query.id))
         if self._deaths >= GIVE_UP:
-            return filler.failed(query, f"not asked: the process failed {GIVE_UP} times in a row")
+            why = f"the process failed {GIVE_UP} times in a row, the last time: {self._last}"
+            return filler.failed(query, f"not asked: {why}")
+        if not self._first_s and self._deaths >= NEVER:
+            why = f"the process was started {NEVER} times and never answered, the last time: {self._last}"
+            return filler.failed(query, f"not asked: {why}")
         began = time.perf_counter()
         try:
             results = read_results(self._ask(query, depth))
@@ -127,23 +168,34 @@ class _Talk:
         Raises:
             AnswerError: no usable answer; `DeadError` when the process is gone.
         """
+        began = time.monotonic()
         try:
             if self._process is None:
                 self._fresh = True
                 self._process = LineProcess(self._arguments, self._folder, self._how)
             answer = self._answer(self._process, query, depth)
-        except DeadError:
-            self._process = None
+        except DeadError as error:
+            self._process, self._first_start = None, False
             self._deaths += 1
+            self._last = str(error)
+            if self._told < GIVE_UP:
+                self._told += 1
+                say(f'query "{query.id}": {self._last}')
             raise
-        self._fresh, self._deaths = False, 0
+        self._first_s = self._first_s or time.monotonic() - began
+        self._fresh, self._first_start, self._deaths = False, False, 0
         if isinstance(answer.get("error"), str) and answer["error"]:
             raise AnswerError(f"it answered with an error: {answer['error'][:300]}")
         return answer.get("results")
 
+    def _limit(self) -> float:
+        if self._first_start:
+            return self._limits.start_timeout_s
+        return self._limits.restart_s(self._first_s) if self._fresh else self._limits.timeout_s
+
     def _answer(self, process: LineProcess, query: Query, depth: int) -> dict[str, Any]:
         """The answer to this query; late answers to earlier ones are passed over."""
-        limit = self._start_timeout_s if self._fresh else self._timeout_s
+        limit = self._limit()
         deadline = time.monotonic() + limit
         line = process.ask(msgspec.json.encode(question(query, depth)), limit)
         self._asked.add(query.id)

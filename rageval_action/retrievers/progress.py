@@ -1,4 +1,4 @@
-"""A progress bar where a person watches, and nothing elsewhere."""
+"""A progress bar where a person watches, and single lines on standard error for what keeps everybody waiting."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def track(items: Sequence[Item], label: str) -> Iterator[Item]:
     from rich.progress import track as shown
 
     yield from shown(items, description=label, console=Console(stderr=True), transient=True)
+
+
+def say(text: str) -> None:
+    """One line on standard error, at once."""
+    sys.stderr.write(f"rageval: {text}\n")
+    sys.stderr.flush()

@@ -90,7 +90,7 @@ def build_from_vectors(
     about, notices = _about(plan, measure((vectors,)), plan.revision, prefixes)
     cached: dict[str, NDArray[np.float32]] = {}
     if query_vectors is not None:
-        _check_query_vectors(query_vectors, len(queries), vectors.shape[1])
+        check_query_vectors(query_vectors, len(queries), vectors.shape[1])
         cached = _keyed(queries, query_vectors.astype(np.float32), about)
     contents = Contents(chunks=chunks, vectors=vectors, query_vectors=cached)
     manifest = write_snapshot(plan.out, contents, about, dtype=plan.dtype, shard_rows=plan.shard_rows)
@@ -199,7 +199,12 @@ def _keyed(
     return dict(zip(keys, vectors, strict=True))
 
 
-def _check_query_vectors(vectors: FloatMatrix, queries: int, dimension: int) -> None:
+def check_query_vectors(vectors: FloatMatrix, queries: int, dimension: int) -> None:
+    """Refuse vectors that are not those of so many queries in a space of so many dimensions.
+
+    Raises:
+        SnapshotError: `snapshot.count-mismatch`, `snapshot.dimension-mismatch` or `snapshot.not-finite`.
+    """
     if len(vectors) != queries:
         message = (
             f"{len(vectors):,} query vectors stand beside {queries:,} queries; row i must belong to query i."

@@ -10,6 +10,7 @@ import numpy as np
 
 from rageval_action.core.hashing import query_key
 from rageval_action.errors import CannotMeasureError, SnapshotError
+from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.model import load_model
 
 if TYPE_CHECKING:
@@ -26,6 +27,18 @@ _SAME_MODEL = 0.5
 """A model whose vector of a chunk is further than this cosine from the stored one did not make the snapshot."""
 
 _SHOWN = 80
+
+_LIBRARY = 'install the model\'s library with: pip install "rag-eval-action[embed]"'
+
+_OF_A_FOLDER = (
+    "Either build the snapshot with --queries GOLDEN, which keeps the query vectors beside the chunks, or "
+    f"{_LIBRARY}, and name the model with --model where it is not at hand under its own name."
+)
+_OF_A_STORE = (
+    "A store keeps no query vectors. Either name the model that made its vectors, with --model or as ?model= in the "
+    f"location, and {_LIBRARY}; or bring the vectors along with `rageval snapshot import … --queries GOLDEN "
+    "--query-embeddings FILE`; or measure --retriever bm25, which needs none."
+)
 
 
 class QueryEncoder:
@@ -134,11 +147,7 @@ class QueryEncoder:
             "snapshot.no-query-vectors",
             f'{len(texts)} query vectors are neither in the snapshot nor computable, the first for "{first}": '
             f"{reason}.",
-            hint=(
-                "Either build the snapshot with --queries GOLDEN, which keeps the query vectors beside the chunks, or "
-                'install the model\'s library with: pip install "rag-eval-action[embed]", and name the model with '
-                "--model where it is not at hand under its own name."
-            ),
+            hint=(_OF_A_STORE if self._snapshot.manifest.build_id.startswith(IMPORTED) else _OF_A_FOLDER),
             where=self._snapshot.path,
         )
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 CHUNKS = "chunks.jsonl"
 QUERIES = "queries.npz"
+IMPORTED = "imported from "
+"""How the build id of a snapshot begins that was another store before."""
+
 MAX_MANIFEST_BYTES = 1 << 24
 _PIECE = 1 << 24
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -42,6 +45,14 @@ class TestEvaluate:
         code, out, _ = evaluate(project, "run", "--json", "-")
         assert code == 0
         assert msgspec.json.decode(out, type=Record).schema_name == "rageval.record/1"
+
+    def test_two_documents_do_not_go_into_one_stream(self, project: Path) -> None:
+        code, out, err = evaluate(project, "run", "--json", "-", "--markdown", "-")
+        assert code == 2
+        assert json.loads(out)["code"] == "config.output"
+        assert "--json - and --markdown - would both be written to standard output" in err
+        assert not (project / "run").exists()
+        assert rageval("compare", "a", "b", "--json", "-", "--markdown", "-", cwd=project).stdout == out
 
     def test_never_writes_into_a_folder_that_holds_something(self, project: Path) -> None:
         (project / "run").mkdir()
@@ -230,3 +241,74 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
     done = rageval("demo", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Retrieval got worse.")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "before", "after"),
+        ("compare", "before", "after", "--json", "-"),
+        (
+            "evaluate",
+            "--golden",
+            "golden.jsonl",
+            "--snapshot",
+            "index",
+            "--out",
+            "again",
+            "--baseline",
+            "before",
+        ),
+        ("golden", "check", "golden.jsonl"),
+        ("schema", "record"),
+    ],
+)
+def test_a_reader_that_goes_away_is_no_verdict(
+    project: Path, words: tuple[str, ...], unbuffered: str
+) -> None:
+    for out in ("before", "after"):
+        assert evaluate(project, out)[0] == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "rageval_action", *words],
+        check=False,
+        cwd=project,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+GATE = "Example: {measure: recall@5, max_drop: 0.02}."
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("retriever: {name: bm25, k1: much}\n", "ci.yml: retriever bm25, option k1: 'much' is not a number."),
+        (
+            "retriever: {name: bm25, stoppwords: none}\n",
+            'ci.yml: retriever bm25: the retriever bm25 has no option "stoppwords". Did you mean stopwords?',
+        ),
+        (
+            "retriever: command\n",
+            "ci.yml: retriever command: the retriever command needs the option command.",
+        ),
+        ("golden: ''\n", "no snapshot was given. Give --snapshot, or `snapshot:` in ci.yml."),
+        (
+            "gates: [{mesure: mrr, max_drop: 0.1}]\n",
+            'ci.yml: gates[0]: there is no field "mesure" (did you mean measure?). ' + GATE,
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_said_with_its_name(project: Path, text: str, said: str) -> None:
+    (project / "ci.yml").write_text(text)
+    snapshot = () if "golden" in text else ("--snapshot", "index")
+    words = ("evaluate", "--config", "ci.yml", "--golden", "golden.jsonl", *snapshot, "--out", "run")
+    done = rageval(*words, cwd=project)
+    assert (done.returncode, done.stderr) == (2, f"rageval: {said}\n")

@@ -20,6 +20,7 @@ from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.read import read_snapshot
+from tests.project import rageval
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -274,3 +275,48 @@ def test_the_real_model_finds_what_is_meant(tmp_path: Path) -> None:
         assert [ranking.hits[0].id for ranking in run.rankings] == list(asked)
         assert run.parameters["query_vectors"] == source
     assert all("embed" in ranking.latency_ms for ranking in run.rankings)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "code"),
+    [
+        (np.ones((2, 5), np.float32), "snapshot.dimension-mismatch"),
+        (np.ones((3, 6), np.float32), "snapshot.count-mismatch"),
+        (np.array([[1] * 6, [np.nan] * 6], np.float32), "snapshot.not-finite"),
+    ],
+)
+def test_import_refuses_query_vectors_that_are_not_of_its_queries(
+    tmp_path: Path, vectors: np.ndarray, code: str
+) -> None:
+    Desk(tmp_path)
+    np.save(tmp_path / "asked.npy", vectors)
+    words = ("vectors:vectors.npy?chunks=chunks.jsonl", "--out", "index", "--queries", "golden.jsonl")
+    done = rageval(
+        "snapshot", "import", *words, "--query-embeddings", "asked.npy", "--json", "-", cwd=tmp_path
+    )
+    error = json.loads(done.stdout)
+    assert (done.returncode, error["code"]) == (2, code)
+    assert error["where"].startswith("--query-embeddings")
+    assert not (tmp_path / "index").exists()
+
+
+@pytest.mark.parametrize("command", ["verify", "info"])
+def test_a_store_is_no_folder_to_look_at(tmp_path: Path, command: str) -> None:
+    done = rageval("snapshot", command, "chroma:./db?collection=docs", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "rageval snapshot import 'chroma:./db?collection=docs' --out DIR" in done.stderr
+    assert "there is no such folder." in rageval("snapshot", command, "folder:none", cwd=tmp_path).stderr
+
+
+def test_without_query_vectors_a_store_is_told_what_it_needs(tmp_path: Path) -> None:
+    Desk(tmp_path)
+    store = "vectors:vectors.npy?chunks=chunks.jsonl"
+    words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", store)
+    where = {"RAGEVAL_CACHE": str(tmp_path / "cache")}
+    done = rageval(*words, "--out", "run", cwd=tmp_path, env=where)
+    assert done.returncode == 3
+    for way in ("--model", "?model=", "--query-embeddings", "--retriever bm25"):
+        assert way in done.stderr
+    assert "build the snapshot" not in done.stderr
+    done = rageval(*words, "--retriever", "bm25", "--out", "run", cwd=tmp_path, env=where)
+    assert done.returncode == 0, done.stderr

@@ -136,7 +136,8 @@ def slices(subject: Subject) -> Iterator[Finding]:
             code="check.small-slices",
             severity="warning",
             text=f"{len(small)} slices have fewer than {SMALLEST} queries: {shown}{more}.",
-            hint="Their gates stay inconclusive; add queries or drop the gate.",
+            hint="A gate on them by the rule significant or non-inferior stays inconclusive (the default rule, "
+            "observed, still judges); add queries or drop the gate.",
         )
 
 

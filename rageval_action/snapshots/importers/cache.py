@@ -16,13 +16,15 @@ from rageval_action.core.hashing import query_key
 from rageval_action.core.snapshot import Manifest, Snapshot
 from rageval_action.core.types import Notice
 from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.build import check_query_vectors
 from rageval_action.snapshots.importers.folders import cache_folder
 from rageval_action.snapshots.importers.place import Place
 from rageval_action.snapshots.importers.table import Table, to_chunks
+from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import About, Contents, write_snapshot
 
-VERSION = "1"
+VERSION = "2"
 """Part of every key: raise it when an importer reads the same store differently."""
 
 
@@ -32,10 +34,12 @@ def write_table(
     """Write a store as a snapshot folder; `asked` are query texts with their vectors.
 
     Raises:
-        SnapshotError: what `to_chunks` and `write_snapshot` refuse.
+        SnapshotError: what `to_chunks`, `check_query_vectors` and `write_snapshot` refuse.
     """
     imported = to_chunks(table, place)
-    about = About(metric=imported.metric, model=imported.model, build_id=f"imported from {place.scheme}")
+    if asked:
+        check_query_vectors(np.stack(list(asked.values())), len(asked), imported.vectors.shape[1])
+    about = About(metric=imported.metric, model=imported.model, build_id=f"{IMPORTED}{place.scheme}")
     keyed = {
         query_key(model=about.model, revision="", prefix="", text=text): vector
         for text, vector in asked.items()

@@ -17,7 +17,7 @@ from rageval_action.snapshots.importers import chroma
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.documents import object_of, read_json, read_text_file, text_of
 from rageval_action.snapshots.importers.place import Place, content_key
-from rageval_action.snapshots.importers.table import Row, Table, matrix
+from rageval_action.snapshots.importers.table import NO_DOCUMENT, Row, Table, matrix
 from rageval_action.snapshots.importers.worker import read_in_child
 
 STORE = "default__vector_store.json"
@@ -81,7 +81,7 @@ def _row(name: str, nodes: dict[str, dict[str, Any]], document: str, where: Path
     metadata = dict(object_of(node.get("metadata"), at))
     relationships = object_of(node.get("relationships"), at)
     source = object_of(relationships.get("1"), at).get("node_id") or document
-    if source:
+    if source and source not in NO_DOCUMENT:
         metadata.setdefault("ref_doc_id", source)
     return Row(id=name, text=text_of(text, at), metadata=metadata)
 

@@ -110,9 +110,14 @@ def to_chunks(table: Table, place: Place) -> Imported:
     )
 
 
+NO_DOCUMENT = ("", "None")
+"""What stores write where there is no document; LlamaIndex writes Python's None as a word."""
+
+
 def _document_field(rows: Sequence[Row]) -> str:
     for name in DOCUMENT_FIELDS:
-        if all(isinstance(row.metadata.get(name), (str, int)) and row.metadata[name] != "" for row in rows):
+        values = [row.metadata.get(name) for row in rows]
+        if all(isinstance(value, (str, int)) and value not in NO_DOCUMENT for value in values):
             return name
     return ""
 

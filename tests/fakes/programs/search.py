@@ -14,7 +14,7 @@ def good(asked):
 
 
 def answer(asked):
-    bad = asked["id"] == "q2"
+    bad = asked["id"].startswith("q2")
     if not bad or BEHAVIOUR in {"good", "noisy"}:
         return json.dumps(good(asked))
     if BEHAVIOUR == "hang":

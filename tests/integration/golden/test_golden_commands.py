@@ -50,6 +50,24 @@ def test_import_says_what_it_read_and_what_the_snapshot_has(harbour: Path) -> No
     assert (again.returncode, "--force" in again.stderr) == (2, True)
 
 
+def test_import_says_which_columns_there_are_and_which_it_read(harbour: Path) -> None:
+    (harbour / "fragen.csv").write_text("Nr.,Frage,Dokument\n1,When?,tide.md\n2,Who?,fees.md\n", "utf-8")
+    words = ("golden", "import", "fragen.csv", "--out", "golden.jsonl", "--map")
+    wrong = rageval(*words, "query=Fragen,relevant=Dokument", cwd=harbour)
+    assert wrong.returncode == 2
+    said = (
+        'fragen.csv: no row has the field "Fragen" (--map query=Fragen); the file has: Nr., Frage, Dokument.'
+    )
+    assert wrong.stderr == f'rageval: {said} Did you mean "Frage"?\n'
+    done = rageval(*words, "id=Nr.,query=Frage,relevant=Dokument", cwd=harbour)
+    assert 'read as csv: id="Nr.", query=Frage, relevant=Dokument.\n' in done.stdout
+    assert "Not used" not in done.stdout
+    advised = rageval(
+        "evaluate", "--golden", "fragen.csv", "--snapshot", "index", "--out", "run", cwd=harbour
+    )
+    assert "`rageval golden import fragen.csv --map query=" in advised.stderr
+
+
 def test_import_finds_texts_in_the_snapshot(harbour: Path) -> None:
     quote = FACTS["fees.md"][0][0]
     (harbour / "set.json").write_text(json.dumps([{"question": "How much?", "contexts": [quote]}]))
@@ -172,6 +190,10 @@ def test_merge_drift_and_add(harbour: Path) -> None:
     assert merged.returncode == 0, merged.stderr
     assert "accept or reject: 50% the same over 2; Cohen's kappa 0.00" in merged.stdout
     assert lines(harbour / "m.jsonl")[1]["review"] == "pending"
+
+    alike = rageval("golden", "merge", "a.jsonl", "a.jsonl", cwd=harbour)
+    assert "Cohen's kappa not defined (all answers are the same), Krippendorff's" in alike.stdout
+    assert "nan" not in alike.stdout
 
     lost = rageval("golden", "drift", "a.jsonl", "--snapshot", "index", "--patch", "-", cwd=harbour)
     assert lost.returncode == 1

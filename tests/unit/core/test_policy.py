@@ -151,8 +151,13 @@ def test_k_may_be_1() -> None:
     assert parse_policy({"k": 1}, where="x").k == 1
 
 
+FIELDS = (
+    "measure", "slice", "tag", "rule", "max_drop", "min", "must_not_lose", "latency", "quantile", "max_ratio",
+    "floor_ms",
+)  # fmt: skip
+
 GATES: list[tuple[object, str]] = [
-    ("recall@5", "Expected `object`, got `str`"),
+    ("recall@5", '"recall@5" is not a mapping of fields to values'),
     ({}, "a gate has exactly one of max_drop, min, must_not_lose, latency; this one has none"),
     (
         {"measure": "mrr"},
@@ -172,8 +177,8 @@ GATES: list[tuple[object, str]] = [
         {"tag": "x", "measure": "mrr", "must_not_lose": True, "slice": "tag:x"},
         "slice does not go with must_not_lose",
     ),
-    ({"measure": "mrr", "max_drops": 0.1}, "Object contains unknown field `max_drops`"),
-    ({"measure": "mrr", "max_drop": "2 %"}, "Expected `float | null`…"),
+    ({"measure": "mrr", "max_drops": 0.1}, 'there is no field "max_drops" (did you mean max_drop?)'),
+    ({"measure": "mrr", "max_drop": "2 %"}, 'max_drop is "2 %", not a number'),
     ({"measure": "mrr", "max_drop": 2}, "max_drop is 2.0, outside 0 to 1 (two points are 0.02)"),
     ({"measure": "mrr", "max_drop": -0.01}, "max_drop is -0.01, outside 0 to 1 (two points are 0.02)"),
     ({"measure": "mrr", "max_drop": math.nan}, "max_drop is nan, outside 0 to 1 (two points are 0.02)"),
@@ -183,7 +188,10 @@ GATES: list[tuple[object, str]] = [
     ({"max_drop": 0.1}, "measure is missing"),
     ({"min": 0.1}, "measure is missing"),
     ({"must_not_lose": True, "tag": "x"}, "measure is missing"),
-    ({"measure": "mrr", "max_drop": 0.1, "rule": "strict"}, "Invalid enum value 'strict'…"),
+    (
+        {"measure": "mrr", "max_drop": 0.1, "rule": "strict"},
+        'rule is "strict", none of observed, significant, non-inferior',
+    ),
     ({"measure": "mrr", "must_not_lose": True}, "must_not_lose needs a tag and is true or left out"),
     (
         {"measure": "mrr", "tag": "x", "must_not_lose": False},
@@ -201,6 +209,14 @@ GATES: list[tuple[object, str]] = [
         {"measure": "mrr", "max_drop": 0.1, "slice": "group:x"},
         'slice is "group:x", not one of tag:…, type:…, lang:…, source:…, principal:…',
     ),
+    (
+        {"measure": "mrr", "must_not_lose": "yes", "tag": "x"},
+        'must_not_lose is "yes", neither true nor false',
+    ),
+    (
+        {"zzz": 1},
+        f'there is no field "zzz" (there are {", ".join(FIELDS)})',
+    ),
     ({"latency": "total"}, "a latency gate needs max_ratio above 0"),
     ({"latency": "total", "max_ratio": 0}, "a latency gate needs max_ratio above 0"),
     ({"latency": "total", "max_ratio": -1}, "a latency gate needs max_ratio above 0"),
@@ -208,8 +224,8 @@ GATES: list[tuple[object, str]] = [
     ({"latency": "total", "max_ratio": math.inf}, "a latency gate needs max_ratio above 0"),
     ({"latency": "total", "max_ratio": 2, "floor_ms": -1}, "floor_ms is -1.0, not a time"),
     ({"latency": "total", "max_ratio": 2, "floor_ms": math.inf}, "floor_ms is inf, not a time"),
-    ({"latency": "network", "max_ratio": 2}, "Invalid enum value 'network'…"),
-    ({"latency": "total", "quantile": "p99", "max_ratio": 2}, "Invalid enum value 'p99'…"),
+    ({"latency": "network", "max_ratio": 2}, 'latency is "network", none of embed, retrieve, rerank, total'),
+    ({"latency": "total", "quantile": "p99", "max_ratio": 2}, 'quantile is "p99", none of p50, p95'),
 ]
 
 
@@ -240,14 +256,20 @@ WAIVER = {"measure": "mrr", "max_drop": 0.1, "until": "2027-01-31", "owner": "an
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"until": "soon"}, "Invalid RFC3339…"),
-        ({"until": None}, "Expected `date`…"),
+        ({"until": "soon"}, 'until is "soon", not a date of the form 2027-01-31'),
+        ({"until": None}, "until is missing"),
+        ({"until": "2027-02-30"}, 'until is "2027-02-30", not a date of the form 2027-01-31'),
+        ({"until": "2027-1-3"}, 'until is "2027-1-3", not a date of the form 2027-01-31'),
+        ({"until": datetime.datetime(2027, 1, 31, 9)}, "until is 2027-01-31 09:00:00, not a date"),  # noqa: DTZ001
+        ({"until": 2027}, "until is 2027, not a date"),
+        ({"max_drop": True}, "max_drop is true, not a number"),
+        ({"owner": 7}, "owner is 7, not text"),
         ({"owner": " "}, "owner and reason may not be empty"),
         ({"reason": ""}, "owner and reason may not be empty"),
         ({"max_drop": 1.5}, "max_drop is 1.5, outside 0 to 1 (two points are 0.02)"),
         ({"max_drop": math.nan}, "max_drop is nan, outside 0 to 1 (two points are 0.02)"),
         ({"slice": "legacy"}, 'slice is "legacy", not one of tag:…, type:…, lang:…, source:…, principal:…'),
-        ({"untill": "2027-01-31"}, "Object contains unknown field `untill`"),
+        ({"untill": "2027-01-31"}, 'there is no field "untill" (did you mean until?)'),
     ],
 )
 def test_a_bad_waiver_names_its_entry(change: dict[str, object], text: str) -> None:
@@ -260,7 +282,7 @@ def test_a_bad_waiver_names_its_entry(change: dict[str, object], text: str) -> N
 @pytest.mark.parametrize("field", ["measure", "max_drop", "until", "owner", "reason"])
 def test_a_waiver_is_complete(field: str) -> None:
     values = {name: value for name, value in WAIVER.items() if name != field}
-    assert f"missing required field `{field}`" in error(waivers=[values]).message
+    assert error(waivers=[values]).message == f"{field} is missing."
 
 
 def test_a_waiver_names_its_measure_canonically() -> None:
@@ -273,22 +295,22 @@ def test_a_waiver_names_its_measure_canonically() -> None:
     [
         ({"k": 0}, "k is 0"),
         ({"k": -1}, "k is -1"),
-        ({"k": "5"}, "k: Expected `int`…"),
-        ({"k": 1.5}, "k: Expected `int`…"),
+        ({"k": "5"}, 'k is "5", not a whole number'),
+        ({"k": 1.5}, "k is 1.5, not a whole number"),
         ({"max_errors": 1.01}, "max-errors is a share between 0 and 1"),
         ({"max_errors": -0.01}, "max-errors is a share between 0 and 1"),
         ({"max_errors": math.nan}, "max-errors is a share between 0 and 1"),
-        ({"max_errors": "10 %"}, "max-errors: Expected `float`…"),
-        ({"fail_on": "always"}, "fail-on: Invalid enum value 'always'"),
-        ({"fail_on": True}, "fail-on: …"),
-        ({"gates": {"measure": "mrr"}}, "gates: Expected `array`…"),
-        ({"waivers": "none"}, "waivers: Expected `array`…"),
+        ({"max_errors": "10 %"}, 'max-errors is "10 %", not a number'),
+        ({"fail_on": "always"}, 'fail-on is "always", none of fail, inconclusive, never'),
+        ({"fail_on": True}, "fail-on is true, none of fail, inconclusive, never"),
+        ({"gates": {"measure": "mrr"}}, "gates is {'measure': 'mrr'}, not a list"),
+        ({"waivers": "none"}, 'waivers is "none", not a list'),
     ],
 )
 def test_a_bad_policy_is_refused(values: dict[str, object], text: str) -> None:
     found = error(**values)
     assert (found.code, found.where) == ("config.bad-policy", "rageval.yml")
-    assert found.hint == ("Give the number of documents you use." if text.startswith("k is") else "")
+    assert found.hint == ("Give the number of documents you use." if text in {"k is 0", "k is -1"} else "")
     assert says(found, text)
 
 

@@ -48,6 +48,8 @@ def test_a_post_is_sent_again_only_when_it_was_refused_unheard(
         with pytest.raises(ApiError) as error:
             api.send("POST", path, Comment, {"body": "x"})
         assert error.value.delivered
+        said = {"500": "HTTP 500.", "timeout": "no answer in time.", "half-closed": "the connection broke ("}
+        assert said[fault] in str(error.value)
     else:
         api.send("POST", path, Comment, {"body": "x"})
     assert len(github.log) == tries
@@ -58,6 +60,7 @@ def test_no_connection_is_an_outage_after_all_tries(github: FakeGitHub, api: Api
     with pytest.raises(ApiError) as error:
         api.send("POST", "/x", Made, {})
     assert error.value.failure == "outage"
+    assert str(error.value).endswith("POST /x: the server cannot be reached.")
     assert clock.sleeps == [1.0, 2.0, 4.0]
 
 

@@ -379,7 +379,7 @@ def test_deepeval_goldens(read) -> None:
     text = "input,expected_output,retrieval_context,context,source_file\r\nTallest?,Everest,Heights|List,Geo|Rocks,geo.txt\r\n"
     error = refused(read, "set.csv", text)
     assert "`context` holds texts" in error.message
-    assert "--map relevant=source_file" in error.hint
+    assert "set.csv --map relevant=source_file --out golden.jsonl`" in error.hint
     assert read("set.csv", text, fields={"relevant": "source_file"}).queries[0].relevant == {"geo.txt": 1}
     row = {
         "input": "Tallest?",
@@ -458,6 +458,8 @@ def test_file_and_quote_become_evidence_when_mapped(read) -> None:
     }
     error = refused(read, "set.json", [row])
     assert "--map relevant=essay" in error.hint
+    spaced = refused(read, "set.json", [{"Source File": "hub.txt", "question": "What makes a hub?"}])
+    assert "--map 'relevant=Source File' --out" in spaced.hint
     assert "--map doc=essay,quote=quote" in error.hint
     assert read("set.json", [row], fields={"relevant": "essay"}).queries[0].relevant == {"hub.txt": 1}
     (query,) = read("set.json", [row], fields={"doc": "essay", "quote": "quote"}).queries

@@ -15,7 +15,7 @@ import pytest
 from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers import confine
-from rageval_action.retrievers.command import CommandRetriever
+from rageval_action.retrievers.command import CommandRetriever, Limits
 from rageval_action.retrievers.confine import UnsafeProcessError, confined
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.python import PythonRetriever
@@ -103,8 +103,47 @@ def test_a_program_that_keeps_dying_is_not_asked_for_ever(program: Path) -> None
     made = CommandRetriever(context(snapshot(THREE), command="/bin/false", cwd=str(program)))
     answered = made.retrieve(many, 10)
     assert all(ranking.error for ranking in answered.rankings)
-    assert answered.rankings[-1].error == "not asked: the process failed 5 times in a row"
+    errors = [ranking.error for ranking in answered.rankings]
+    assert errors[:3] == ["the process ended with 1"] * 3
+    said = "not asked: the process was started 3 times and never answered, the last time: the process ended with 1"
+    assert errors[3:] == [said] * 47
     assert time.monotonic() - began < 20
+
+
+def test_failures_in_a_row_are_those_of_the_queries_that_carry_them(program: Path) -> None:
+    many = [QUERIES[0], *(Query(id=f"q2-{at}", text="two") for at in range(9))]
+    errors = [ranking.error for ranking in run(program, "die", many).rankings]
+    assert errors[0] == ""
+    assert errors[1:6] == ["the process ended with 7; it said: out of luck"] * 5
+    assert all(error.startswith("not asked: the process failed 5 times in a row, ") for error in errors[6:])
+
+
+def test_only_the_first_start_has_the_long_limit(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = [Query(id=f"q2-{at}", text="two") for at in range(20)]
+    answered = run(program, "hang", many, timeout_s=0.1, start_timeout_s=2.5)
+    errors = [ranking.error for ranking in answered.rankings]
+    assert errors[:3] == ["no answer within 2.5 s", "no answer within 2 s", "no answer within 2 s"]
+    assert all(error.startswith("not asked: the process was started 3 times") for error in errors[3:])
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == 'rageval: query "q2-0": no answer within 2.5 s'
+    assert len(said) == 3
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "start_timeout_s", "first_s", "limit"),
+    [
+        (2, 120, 0.5, 6),
+        (0.1, 120, 0.5, 2),
+        (2, 120, 40, 80),
+        (2, 120, 100, 120),
+        (30, 20, 1, 20),
+        (2, 120, 0, 6),
+    ],
+)
+def test_a_restart_has_as_long_as_the_first_start_needed(
+    timeout_s: float, start_timeout_s: float, first_s: float, limit: float
+) -> None:
+    assert Limits(timeout_s=timeout_s, start_timeout_s=start_timeout_s).restart_s(first_s) == limit
 
 
 def test_a_program_that_is_not_there_is_said_per_query(program: Path) -> None:
@@ -176,7 +215,7 @@ def checkout(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 SPIED = """
 import sys; sys.path.insert(0, sys.argv[1])
 from rageval_action.core.types import Query
-from rageval_action.retrievers.command import CommandRetriever
+from rageval_action.retrievers.command import CommandRetriever, Limits
 from tests.unit.retrievers.helpers import context, snapshot, texts
 made = CommandRetriever(context(snapshot(texts("one")), access="audit", command=sys.argv[3], cwd=sys.argv[2]))
 run = made.retrieve([Query(id="q", text="one")], 100)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from rageval_action.config import flatten
@@ -58,5 +60,7 @@ def test_a_required_option_is_asked_for() -> None:
 def test_nested_tables_and_lists_become_one_level() -> None:
     nested = {"of": ["dense", "bm25"], "dense": {"threads": 2, "deep": {"x": True}}}
     assert flatten(nested) == {"of": "dense,bm25", "dense.threads": 2, "dense.deep.x": True}
+    words = ["/opt/my tools/python3", "search.py", "--top", 5, "a,b"]
+    assert shlex.split(str(flatten({"of": {"command": words}})["of.command"])) == [*map(str, words)]
     with pytest.raises(ConfigError):
         flatten({"a": None})

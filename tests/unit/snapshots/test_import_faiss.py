@@ -297,6 +297,25 @@ def test_a_llamaindex_folder_with_faiss_inside(tmp_path: Path) -> None:
     assert made.manifest.metric == "l2"
 
 
+def test_llamaindex_nodes_without_a_source_are_no_document_none(tmp_path: Path) -> None:
+    """LlamaIndex writes the word None where a node has no source."""
+    nodes = {
+        name: {"__data__": {"text": text, "metadata": {"doc_id": "None"}, "relationships": {}}}
+        for name, text in zip(IDS, TEXTS, strict=True)
+    }
+    stored = {
+        "embedding_dict": {name: vectors()[at].tolist() for at, name in enumerate(IDS)},
+        "text_id_to_ref_doc_id": dict.fromkeys(IDS, "None"),
+    }
+    (tmp_path / "st").mkdir()
+    (tmp_path / "st" / "docstore.json").write_text(json.dumps({"docstore/data": nodes}))
+    (tmp_path / "st" / "default__vector_store.json").write_text(json.dumps(stored))
+    made = opened(f"llamaindex:{tmp_path}/st")
+    assert [chunk.doc for chunk in made.chunks] == list(IDS)
+    (told,) = [one.text for one in made.notices if one.code == "snapshot.document-field"]
+    assert told.startswith("no metadata field names the chunks' documents")
+
+
 @pytest.mark.parametrize(
     "content", [b"{", b"[]", b'{"embedding_dict": {}}', b'{"embedding_dict": {"a": ["x"]}}', b"\x00\x01"]
 )
