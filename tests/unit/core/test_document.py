@@ -7,7 +7,7 @@ import datetime
 import msgspec
 import pytest
 
-from rageval_action.core.document import BaselineInfo, ComparisonDocument, document
+from rageval_action.core.document import BaselineInfo, ComparisonDocument, document, failures
 from rageval_action.core.gates import BaselineUnknown, NoBaseline
 from rageval_action.core.policy import DropGate, FloorGate, Policy, Waiver
 from rageval_action.core.verdict import Override, judge
@@ -113,3 +113,12 @@ def test_without_a_comparison(against: NoBaseline | BaselineUnknown) -> None:
     assert made.reasons[0].text == against.reason
     assert [note.code for note in made.warnings] == ["waiver.expired"]
     assert [gate.state for gate in made.gates] == [verdict.verdict]
+
+
+def test_failures_are_the_commonest_errors_in_their_own_words() -> None:
+    errors = ["slow"] * 3 + ["gone"] * 2 + ["a\x1b[1m"] + ["b"] + [""] * 2
+    run = ranked([1] * len(errors), fields={at: {"error": error} for at, error in enumerate(errors)})
+    found = failures(run.queries)
+    assert [(one.text, one.queries) for one in found[:2]] == [("slow", 3), ("gone", 2)]
+    assert [one.text for one in found[2:]] == ["a [1m", "b"]
+    assert failures(ranked([1, 2]).queries) == ()

@@ -68,7 +68,7 @@ class TestCandidate:
         assert drop.startswith("recall@5 dropped by 26.7 points")
         assert drop.endswith("more than allowed; over the queries that were answered")
         assert floor.startswith("recall@5 is 0.733, below the 0.8 needed;")
-        assert keep.startswith("hit@5 got worse for q010 of tag:critical, none may;")
+        assert keep.startswith("hit@5 got worse for query q010 of tag:critical, none may;")
         assert found.reasons[-1].code == "errors"
 
     def test_at_the_allowed_share_a_failed_query_scores_nothing(self) -> None:
