@@ -139,7 +139,7 @@ def evaluated(
 
 
 SAID = {
-    "hang": "no answer within (0.5|2) s|no line for this query",
+    "hang": "no answer within (0.5|2|3) s|no line for this query",
     "die": "ended with 7|answered 500|no line for this query",
     "garbage": "not JSON|Error|no line for this query",
     "unknown": "none of the ids returned is in the snapshot",

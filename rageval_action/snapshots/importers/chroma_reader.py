@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import struct
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -21,6 +22,9 @@ from rageval_action.snapshots.importers.sqlite_file import check_whole
 from rageval_action.snapshots.importers.worker import DAMAGED, About, Sink
 
 PAGE = 1000
+
+_HEADER = struct.Struct("<iQQQQ")
+_HEADER_VERSION = 1
 
 
 def read(path: Path, options: dict[str, str], sink: Sink) -> None:
@@ -40,6 +44,7 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
         chromadb.PersistentClient(fresh, settings)
         _check_changes(_changes(path), _changes(Path(fresh)), chromadb.__version__)
     _check_names(path)
+    _check_indexes(path)
     try:
         _write(chromadb.PersistentClient(str(path), settings), path, options, sink)
     except chromadb.errors.ChromaError as error:
@@ -78,6 +83,35 @@ def _check_names(path: Path) -> None:
     bad = [name for name in names if not re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", name)]
     if bad:
         raise SnapshotError("snapshot.bad-path", f'a segment is called "{bad[0][:80]}", which is no UUID.')
+
+
+def _check_indexes(path: Path) -> None:
+    """That the files of each index are as long as its header says: the library reads on past the end of a short one.
+
+    The header, as hnswlib's fork in Chroma writes it: version (int32), offset, places, elements, bytes a place (uint64
+    each), and more. The other files have an entry for every element, or for every place.
+    """
+    for header in sorted(path.glob("*/header.bin")):
+        data = header.read_bytes()
+        if len(data) < _HEADER.size:
+            raise _short(header)
+        version, _, _, elements, width = _HEADER.unpack_from(data)
+        if version != _HEADER_VERSION:
+            raise SnapshotError("snapshot.newer-format", f"its index is of version {version}, not 1.")
+        needed = {
+            "data_level0.bin": elements * width,
+            "length.bin": 4 * elements,
+            "link_lists.bin": 4 * elements,
+        }
+        for name, size in needed.items():
+            file = header.with_name(name)
+            if not file.is_file() or file.stat().st_size < size:
+                raise _short(file)
+
+
+def _short(file: Path) -> SnapshotError:
+    text = f"{file.parent.name}/{file.name} is shorter than its index says."
+    return SnapshotError("snapshot.truncated", text, hint=DAMAGED)
 
 
 def _write(client: Any, path: Path, options: dict[str, str], sink: Sink) -> None:
