@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from rageval_action.core.types import Chunk
 from rageval_action.errors import RagevalError
+from rageval_action.snapshots.importers import worker
 from rageval_action.snapshots.importers.registry import IMPORTERS, import_store
 from rageval_action.snapshots.interface import SOURCES, open_snapshot
 from rageval_action.snapshots.read import read_snapshot
@@ -31,6 +33,17 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache of the test's own."""
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+def readers() -> set[int]:
+    """Readers that are still running below this process."""
+    running = set()
+    for children in Path("/proc/self/task").glob("*/children"):
+        for child in map(int, children.read_text().split()):
+            command = Path(f"/proc/{child}/cmdline")
+            if command.is_file() and b"importers.worker" in command.read_bytes():
+                running.add(child)
+    return running
 
 
 def _folder(at: Path) -> str:
@@ -188,6 +201,69 @@ def test_every_source_gives_the_same_chunks_again_and_again(location: str, tmp_p
         assert manifest.fingerprint == made.manifest.fingerprint
         assert any(notice.code == "snapshot.metric" for notice in notices)
         same(read_snapshot(tmp_path / "out"), vectors())
+
+
+def _asked(location: str, more: str) -> str:
+    return f"{location}{'&' if '?' in location else '?'}{more}"
+
+
+def test_access_that_cannot_be_read_opens_nothing(location: str) -> None:
+    """A field that holds no access rule, or that no row has, is refused; it never opens the chunks to everybody."""
+    if location.partition(":")[0] not in IMPORTERS:
+        pytest.skip("chunks of a snapshot say themselves who may read them")
+    for field in ("doc", "access-with-a-slip"):
+        with pytest.raises(RagevalError) as caught:
+            open_snapshot(_asked(location, f"acl={field}"))
+        assert caught.value.code in {"snapshot.bad-chunk", "snapshot.no-field"}
+        assert caught.value.exit_code == 2
+        assert field in caught.value.message
+
+
+IN_PROCESS = {
+    "folder": "mapped, not read",
+    "haystack": "one JSON file, parsed at once",
+    "llamaindex": "JSON files, parsed at once; a FAISS or Chroma store inside is read as those are",
+    "meilisearch-export": "one JSON file, parsed at once",
+    "opensearch-export": "one JSON file, parsed at once",
+    "pgvector-csv": "one CSV file, read at once",
+    "qdrant-export": "one JSON file, parsed at once",
+    "vectors": "one array, mapped",
+    "pgvector": "a server: its client's own limits (test_import_servers.py)",
+    "qdrant": "a server: its client's own limits (test_import_servers.py)",
+}
+"""Sources that no child process reads, and why they need no limit."""
+
+
+def test_a_reader_that_takes_too_long_is_ended(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scheme = location.partition(":")[0]
+    if scheme in IN_PROCESS:
+        pytest.skip(IN_PROCESS[scheme])
+    monkeypatch.setattr(worker, "TIMEOUT_S", 0.01)
+    with pytest.raises(RagevalError) as caught:
+        open_snapshot(location)
+    assert caught.value.code == "snapshot.import-timeout"
+    assert readers() == set()
+
+
+def test_a_stopped_import_leaves_no_reader_and_no_half_snapshot(
+    location: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while the child reads: the child ends with us, and the next run finds nothing half-made."""
+    scheme = location.partition(":")[0]
+    if scheme in IN_PROCESS:
+        pytest.skip(IN_PROCESS[scheme])
+    whole = subprocess.Popen.communicate
+
+    def interrupted(process: subprocess.Popen[bytes], *given: object, **named: object) -> object:
+        monkeypatch.setattr(subprocess.Popen, "communicate", whole)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        open_snapshot(location)
+    assert readers() == set()
+    assert not list(cache.rglob("manifest.json"))
+    same(open_snapshot(location), vectors())
 
 
 @pytest.mark.parametrize("scheme", sorted(set(MAKERS) - {"pgvector", "qdrant"}))

@@ -96,6 +96,10 @@ def to_chunks(table: Table, place: Place) -> Imported:
     if len(table.rows) != len(table.vectors):
         text = f"{len(table.rows)} rows stand beside {len(table.vectors)} vectors."
         raise SnapshotError("snapshot.count-mismatch", text, where=where)
+    access = place.get("acl")
+    if access and all(row.metadata.get(access) is None for row in table.rows):
+        text = f"no row has a metadata field {access}: everybody could read everything."
+        raise SnapshotError("snapshot.no-field", text, hint="Check the name after ?acl=", where=where)
     document = place.get("doc") or _document_field(table.rows)
     problems = Problems()
     chunks = tuple(_chunks(table.rows, document, place, problems))
