@@ -16,9 +16,13 @@ from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.documents import points_table
 from rageval_action.snapshots.importers.place import Place, content_key
 from rageval_action.snapshots.importers.table import Row, Table, matrix
+from rageval_action.snapshots.importers.worker import TIMEOUT_S
 from rageval_action.transport import Client, credential
 
 PAGE = 256
+CONNECT_S = 30
+"""How long a database may take to answer at all, unless its address says otherwise."""
+
 QDRANT = ("collection", "name", "api_key_env")
 POSTGRES = ("table", "dsn_env")
 DISTANCES = {"Cosine": "cosine", "Dot": "ip", "Euclid": "l2"}
@@ -102,8 +106,10 @@ def read_pgvector(place: Place) -> Table:
         sql.Identifier(vector), sql.Identifier(*table.split(".")), sql.Identifier(place.get("id", "id"))
     )
     try:
-        with psycopg.connect(address, row_factory=dict_row) as base:
+        wait = psycopg.conninfo.conninfo_to_dict(address).get("connect_timeout", CONNECT_S)
+        with psycopg.connect(address, row_factory=dict_row, connect_timeout=wait) as base:
             base.read_only = True
+            base.execute(f"SET statement_timeout = '{TIMEOUT_S:.0f}s'")
             found = base.execute(query).fetchall()
     except psycopg.Error as error:
         text = f"PostgreSQL refused: {str(error).splitlines()[0] if str(error) else type(error).__name__}."

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+import socket
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +9,10 @@ import pytest
 
 from rageval_action.core.types import Chunk
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers import servers
 from rageval_action.snapshots.importers.registry import import_store
 from rageval_action.snapshots.interface import open_snapshot
-from rageval_action.transport import TransportError
+from rageval_action.transport import Client, TransportError
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_postgres
 from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, opened, same, vectors
@@ -38,6 +41,27 @@ def test_what_postgresql_refuses_is_said_without_the_password(monkeypatch: pytes
     monkeypatch.delenv("DATABASE_URL")
     with pytest.raises(ConfigError, match="DATABASE_URL is not set"):
         open_snapshot("pgvector:?table=import_small")
+
+
+def test_a_database_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "CONNECT_S", 2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://user:hunter22@127.0.0.1:{silent.getsockname()[1]}/none"
+        monkeypatch.setenv("DATABASE_URL", address)
+        with pytest.raises(SnapshotError, match="timeout") as caught:
+            open_snapshot("pgvector:?table=docs")
+    assert caught.value.code == "snapshot.unreadable"
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_qdrant_server_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "Client", functools.partial(Client, timeout_s=0.3, retries=0))
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(TransportError, match="no answer within") as caught,
+    ):
+        open_snapshot(f"qdrant:http://127.0.0.1:{silent.getsockname()[1]}?collection=docs")
+    assert caught.value.exit_code == 3
 
 
 @pytest.mark.parametrize(("distance", "metric"), [("Cosine", "cosine"), ("Dot", "ip"), ("Euclid", "l2")])
