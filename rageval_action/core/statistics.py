@@ -238,7 +238,7 @@ def _small_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Fl
     """Sums of resamples of `values`, guarded by -1 and +1 or not; shape (resamples,).
 
     Every draw serves twice, the second time with the items (and the guards) in reverse: Hall 1989, "Antithetic
-    resampling for the bootstrap". Both are proper resamples; that they vary against each other only steadies the tails.
+    resampling for the bootstrap". Both are proper resamples, and the tails are as steady as those of separate draws.
     """
     changed = _changed(values)
     drawn = _resamples(values.size, -(-resamples // 2), seed)
