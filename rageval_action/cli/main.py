@@ -8,7 +8,6 @@ import importlib
 import os
 import signal
 import sys
-import traceback
 
 import click
 
@@ -120,6 +119,8 @@ def run() -> int:
         # click and rich turn a broken pipe into SystemExit(1), which would read as a regression.
         return EXIT_PIPE
     except Exception:  # noqa: BLE001 - the last resort: a bug ends with its traceback and its own exit code
+        import traceback
+
         traceback.print_exc()
         click.echo("rageval: this is a bug in rageval; please report it with the lines above.", err=True)
         return EXIT_BUG

@@ -8,7 +8,7 @@ text. Two evaluations of the same inputs give the same bytes but for `EXEMPT_FIE
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
@@ -311,7 +311,7 @@ def decode_record(data: bytes, *, place: str) -> Record:
     return _json(data, Record, "record", place)
 
 
-def _json(data: bytes, kind: type[T], name: str, place: str) -> T:
+def _json(data: bytes | memoryview, kind: type[T], name: str, place: str) -> T:
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -321,7 +321,7 @@ def _json(data: bytes, kind: type[T], name: str, place: str) -> T:
 def _decode_rows(data: bytes, where: str) -> tuple[QueryRow, ...]:
     rows: list[QueryRow] = []
     seen: set[str] = set()
-    for number, line in enumerate(data.splitlines(), start=1):
+    for number, line in enumerate(_lines(data), start=1):
         place = f"{where}/{RANKINGS}:{number}"
         row = _json(line, QueryRow, "row", place)
         if row.query_id in seen:
@@ -331,3 +331,13 @@ def _decode_rows(data: bytes, where: str) -> tuple[QueryRow, ...]:
         seen.add(row.query_id)
         rows.append(row)
     return tuple(rows)
+
+
+def _lines(data: bytes) -> Iterator[memoryview]:
+    """The lines of a file of JSON lines, without a copy of any."""
+    whole, start = memoryview(data), 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = end if end >= 0 else len(data)
+        yield whole[start:end]
+        start = end + 1

@@ -125,8 +125,10 @@ def moved(name: str, unit: Unit, before: Lookup, after: Lookup, *, rechunked: bo
 
 def rewritten(name: str, unit: Unit, before: Lookup, after: Lookup) -> bool:
     """True when both corpora have a chunk of this id, with other texts."""
+    if unit == "document":
+        return False
     texts = before.texts(name, unit), after.texts(name, unit)
-    return unit != "document" and all(texts) and texts[0] != texts[1]
+    return all(texts) and texts[0] != texts[1]
 
 
 def _members(judgments: Judgments) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from rageval_action.core import scoring, slices
 from rageval_action.core.measures import Measure
 from rageval_action.core.record import QueryRow
 from rageval_action.core.relabel import Applied
-from rageval_action.core.statistics import Interval, guarded_bounds, holm, paired, read
+from rageval_action.core.statistics import Interval, Paired, guarded_bounds_all, holm, paired_all, read
 from rageval_action.core.types import Unanswerable
 
 MARGIN = 0.02
@@ -136,15 +136,13 @@ def view(
     asked: list[tuple[str | None, list[int]]] = [(None, list(range(len(keep))))]
     asked += [(name, part) for name, part in parts.items() if name not in whole]
     found = [
-        _row(measure, name, np.array(part, dtype=np.intp), columns[measure], kept)
-        for name, part in asked
-        for measure in measures
+        row for name, part in asked for row in _part_rows(name, columns, np.array(part, dtype=np.intp), kept)
     ]
     return View(
         ids=tuple(after.rows[at].query_id for at in keep),
         tags=tuple(frozenset((*before.rows[at].tags, *after.rows[at].tags)) for at in keep),
         scores={str(measure): (column.old, column.new) for measure, column in columns.items()},
-        rows=_adjusted([row for row in found if row is not None]),
+        rows=_adjusted(found),
         whole=whole,
     )
 
@@ -161,22 +159,55 @@ def _scores(run: Labelled, measures: Sequence[Measure], depth: int) -> dict[Meas
     return scores
 
 
-def _row(
-    measure: Measure, name: str | None, part: Positions, columns: _Columns, stored: NDArray[np.bool_]
-) -> MeasureRow | None:
-    """One row, or None when the measure is defined on both sides for no query of the part."""
-    old, new, was = columns.old[part], columns.new[part], columns.was[part]
+class _Cut(Struct, frozen=True):
+    """`_Columns` of the queries of one part for which the measure is defined on both sides, and how many are stored."""
+
+    measure: Measure
+    old: Values
+    new: Values
+    was: Values
+    stored: int
+
+
+def _cut(measure: Measure, columns: _Columns, part: Positions, stored: NDArray[np.bool_]) -> _Cut:
+    old, new = columns.old[part], columns.new[part]
     defined = ~(np.isnan(old) | np.isnan(new))
-    if not defined.any():
-        return None
-    old, new, was = old[defined], new[defined], was[defined]
-    result = paired(old, new)
-    small = name is not None and result.n < slices.SMALLEST
-    bounds = _NOTHING_RULED_OUT if small and result.same < result.n else guarded_bounds(new - old)
-    scored_before = ~np.isnan(was)
-    moved = old[scored_before] - was[scored_before]
+    return _Cut(
+        measure=measure,
+        old=old[defined],
+        new=new[defined],
+        was=columns.was[part][defined],
+        stored=int(stored[part][defined].sum()),
+    )
+
+
+def _part_rows(
+    name: str | None, columns: Mapping[Measure, _Columns], part: Positions, stored: NDArray[np.bool_]
+) -> list[MeasureRow]:
+    """The rows of one part; a measure that is defined on both sides for no query of it has none."""
+    cuts = [_cut(measure, own, part, stored) for measure, own in columns.items()]
+    cuts = [cut for cut in cuts if cut.old.size]
+    results = paired_all([(cut.old, cut.new) for cut in cuts])
+    large = [cut for cut in cuts if name is None or cut.old.size >= slices.SMALLEST]
+    guarded = dict(
+        zip(
+            (cut.measure for cut in large),
+            guarded_bounds_all([cut.new - cut.old for cut in large]),
+            strict=True,
+        )
+    )
+    return [
+        _row(name, cut, result, guarded.get(cut.measure)) for cut, result in zip(cuts, results, strict=True)
+    ]
+
+
+def _row(name: str | None, cut: _Cut, result: Paired, guarded: Interval | None) -> MeasureRow:
+    """One row; `guarded` is None for a part too small for any statement but that nothing changed."""
+    bounds = guarded or (_NOTHING_RULED_OUT if result.same < result.n else Interval(0.0, 0.0))
+    scored_before = ~np.isnan(cut.was)
+    moved = cut.old[scored_before] - cut.was[scored_before]
     return MeasureRow(
-        measure=str(measure),
+        measure=str(cut.measure),
         slice=name,
         n=result.n,
         baseline=result.baseline,
@@ -192,8 +223,8 @@ def _row(
         same=result.same,
         mde=result.mde,
         label_effect=float(moved.mean()) if moved.size else 0.0,
-        stored=int(stored[part][defined].sum()),
-        small=small,
+        stored=cut.stored,
+        small=guarded is None,
     )
 
 

@@ -4,24 +4,21 @@ Why these methods: on per-query differences of retrieval measures (mostly zeros,
 percentile bootstrap covers as well as its refinements, and the danger is a handful of changed queries that
 makes a drop look ruled out; `guarded_bounds` is the answer to that. Resampling is seeded and looks at the
 differences only, as a multiset: neither the order of the queries nor what else was computed moves a result.
-Differences are rounded to a binary grid on which every sum is exact, so the order of summation and the
-number of threads do not matter either.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
+
+from rageval_action.core.resampling import Floats, exact, flipped_sums, order_statistics, resampled_sums
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Floats: TypeAlias = NDArray[np.float64]
 Reading: TypeAlias = Literal["worse", "better", "not_worse", "unclear"]
 
 RESAMPLES = 10_000
@@ -29,14 +26,8 @@ SEED = 20_077
 TOLERANCE = 1e-9
 """Two scores, or two sums of differences, closer than this are the same."""
 
-_BOOTSTRAP, _SIGN_FLIP = 1, 2  # one random stream each
 _Z_TWO_SIDED = 1.959963984540054  # normal quantile at .975
 _Z_POWER = 0.8416212335729143  # normal quantile at .80
-_SMALL = 250  # up to here resamples are shared
-_COLUMNS = 500  # resamples counted at once: they stay in the processor's cache
-_FEW = 25  # drawing how often a value occurs costs as much as drawing this many items
-_SAMPLE = 250  # sums that tell where the tails begin
-_NEGLIGIBLE = 1e-15  # of the likeliest number of hits
 
 
 class Interval(Struct, frozen=True):
@@ -78,10 +69,30 @@ def paired(baseline: Floats, candidate: Floats, *, resamples: int = RESAMPLES, s
     Raises:
         ValueError: there is no query, or the shapes differ.
     """
-    if baseline.shape != candidate.shape or baseline.ndim != 1 or not baseline.size:
-        raise ValueError(
-            f"two equal, non-empty columns of scores are needed: {baseline.shape}, {candidate.shape}"
+    return paired_all([(baseline, candidate)], resamples=resamples, seed=seed)[0]
+
+
+def paired_all(
+    pairs: Sequence[tuple[Floats, Floats]], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[Paired]:
+    """`paired` for several measures of the same queries, which is faster than one by one and gives the same."""
+    for baseline, candidate in pairs:
+        if baseline.shape != candidate.shape or baseline.ndim != 1 or not baseline.size:
+            raise ValueError(
+                f"two equal, non-empty columns of scores are needed: {baseline.shape}, {candidate.shape}"
+            )
+    intervals = bootstrap_intervals(
+        [candidate - baseline for baseline, candidate in pairs], resamples=resamples, seed=seed
+    )
+    return [
+        _paired(
+            baseline, candidate, interval, sign_flip_p(candidate - baseline, resamples=resamples, seed=seed)
         )
+        for (baseline, candidate), interval in zip(pairs, intervals, strict=True)
+    ]
+
+
+def _paired(baseline: Floats, candidate: Floats, ci: Interval, p: float) -> Paired:
     differences = candidate - baseline
     n = differences.size
     before, after = math.fsum(baseline) / n, math.fsum(candidate) / n
@@ -93,8 +104,8 @@ def paired(baseline: Floats, candidate: Floats, *, resamples: int = RESAMPLES, s
         baseline=before,
         candidate=after,
         delta=after - before if better or worse else 0.0,
-        ci=bootstrap_interval(differences, resamples=resamples, seed=seed),
-        p=sign_flip_p(differences, resamples=resamples, seed=seed),
+        ci=ci,
+        p=p,
         better=better,
         worse=worse,
         same=n - better - worse,
@@ -107,13 +118,19 @@ def bootstrap_interval(
     differences: Floats, *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
 ) -> Interval:
     """Two-sided percentile interval of the mean; differences that are all equal give that value twice."""
-    if not _changed(differences).size:
-        return Interval(0.0, 0.0)
-    lowest, highest = float(differences.min()), float(differences.max())
-    if highest - lowest <= TOLERANCE:
-        value = (lowest + highest) / 2
-        return Interval(value, value)
-    return _tails(differences, (1.0 - level) / 2.0, resamples, seed, guard=False)
+    return bootstrap_intervals([differences], level=level, resamples=resamples, seed=seed)[0]
+
+
+def bootstrap_intervals(
+    samples: Sequence[Floats], *, level: float = 0.95, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[Interval]:
+    """`bootstrap_interval` of each sample of differences."""
+    found = [_range(sample) for sample in samples]
+    varied = [at for at, interval in enumerate(found) if interval.high - interval.low > TOLERANCE]
+    tails = _tails([samples[at] for at in varied], (1.0 - level) / 2.0, resamples, seed)
+    for at, interval in zip(varied, tails, strict=True):
+        found[at] = interval
+    return found
 
 
 def guarded_bounds(differences: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
@@ -123,9 +140,19 @@ def guarded_bounds(differences: Floats, *, resamples: int = RESAMPLES, seed: int
     queries changed, the sample does not show how bad the rare ones are, and plain bounds rule out drops that
     they should not. Where no query changed there is nothing to guard and the bounds are [0, 0].
     """
-    if not _changed(differences).size:
-        return Interval(0.0, 0.0)
-    return _tails(differences, 0.05, resamples, seed, guard=True)
+    return guarded_bounds_all([differences], resamples=resamples, seed=seed)[0]
+
+
+def guarded_bounds_all(
+    samples: Sequence[Floats], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> list[Interval]:
+    """`guarded_bounds` of each sample of differences."""
+    found = [Interval(0.0, 0.0)] * len(samples)
+    changed = [at for at, sample in enumerate(samples) if _changed(sample).size]
+    tails = _tails([np.append(samples[at], (-1.0, 1.0)) for at in changed], 0.05, resamples, seed)
+    for at, interval in zip(changed, tails, strict=True):
+        found[at] = interval
+    return found
 
 
 def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = SEED) -> float:
@@ -142,7 +169,7 @@ def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 
         for magnitude in magnitudes[1:]:
             sums = np.concatenate((sums - magnitude, sums + magnitude))
         return int(np.count_nonzero(np.abs(sums) >= extreme)) / sums.size
-    sums = _flipped_sums(_exact(magnitudes), resamples, seed)
+    sums = flipped_sums(exact(magnitudes), resamples, seed)
     return (int(np.count_nonzero(np.abs(sums) >= extreme)) + 1) / (resamples + 1)
 
 
@@ -193,158 +220,47 @@ def _deviation(differences: Floats) -> float:
     return math.sqrt(math.fsum((differences - mean) ** 2) / (n - 1))
 
 
-def _exact(values: Floats) -> Floats:
-    """`values` on a binary grid so coarse that any sum of n of them is exact, so fine that nobody sees it."""
-    scale = 2.0 ** (52 - math.frexp(values.size * float(np.abs(values).max()))[1])
-    return np.rint(values * scale) / scale
+def _range(differences: Floats) -> Interval:
+    """Least and greatest difference; where they are the same, one value."""
+    if not _changed(differences).size:
+        return Interval(0.0, 0.0)
+    low, high = float(differences.min()), float(differences.max())
+    middle = (low + high) / 2
+    return Interval(low, high) if high - low > TOLERANCE else Interval(middle, middle)
 
 
-def _tails(differences: Floats, share: float, resamples: int, seed: int, *, guard: bool) -> Interval:
+def _tails(samples: Sequence[Floats], share: float, resamples: int, seed: int) -> list[Interval]:
     """The means of resamples that cut off `share` below and above: the order statistics (B + 1)·share.
 
     Davison & Hinkley 1997, §5.3.1. The sums are drawn for the side that gained, so that the swapped
     comparison gives the mirror image (unless the differences sum to 0).
     """
-    values = _exact(differences)
-    mirrored = float(values.sum()) < 0.0
-    ordered = np.sort(-values if mirrored else values)
-    low, high = _cut_off(ordered.tobytes(), share, resamples, seed, guard=guard)
-    return Interval(0.0 - high, 0.0 - low) if mirrored else Interval(low, high)
+    grids = [_quiet(sample) for sample in samples]
+    mirrored = [float(values.sum()) < 0.0 for values in grids]
+    ordered = [np.sort(-values if flip else values) for values, flip in zip(grids, mirrored, strict=True)]
+    # Where one document answers a query, recall@k and hit@k are the same.
+    drawn: dict[bytes, tuple[float, float]] = {}
+    for n in {values.size for values in ordered}:
+        distinct = {values.tobytes(): values for values in ordered if values.size == n}
+        ends = _ends(np.array(list(distinct.values())), share, resamples, seed)
+        drawn |= dict(zip(distinct, ends, strict=True))
+    found = (drawn[values.tobytes()] for values in ordered)
+    return [
+        Interval(0.0 - high, 0.0 - low) if flip else Interval(low, high)
+        for (low, high), flip in zip(found, mirrored, strict=True)
+    ]
 
 
-@lru_cache(maxsize=64)
-def _cut_off(ordered: bytes, share: float, resamples: int, seed: int, *, guard: bool) -> tuple[float, float]:
-    """The tails of sorted values, remembered: where one document answers a query, recall@k and hit@k are the same."""
-    values = np.frombuffer(ordered)
-    draw = _small_sums if values.size <= _SMALL else _large_sums
-    sums = draw(values, resamples, seed, guard=guard)
+def _quiet(differences: Floats) -> Floats:
+    """The differences on the grid of `exact`; what is no difference is 0."""
+    values = exact(differences)
+    values[np.abs(differences) <= TOLERANCE] = 0.0
+    return values
+
+
+def _ends(samples: Floats, share: float, resamples: int, seed: int) -> list[tuple[float, float]]:
+    """The means at both ends of the resamples of each of the sorted samples, shape (samples, n)."""
     tail = max(math.floor((resamples + 1) * share + TOLERANCE), 1) - 1
-    size = values.size + 2 if guard else values.size
-    low, high = _order_statistics(sums, tail)
-    return low / size, high / size
-
-
-def _order_statistics(sums: Floats, place: int) -> tuple[float, float]:
-    """The values at `place` from either end of the sorted sums, sought where a sample of them says they are."""
-    sample = np.sort(sums[:: max(sums.size // _SAMPLE, 1)])
-    near = min(2 * place * sample.size // sums.size + 1, sample.size - 1)
-    low, high = sums[sums <= sample[near]], sums[sums >= sample[-1 - near]]
-    if min(low.size, high.size) <= place:  # the sample misled
-        low = high = sums
-    return float(np.partition(low, place)[place]), float(np.partition(high, -1 - place)[-1 - place])
-
-
-def _small_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Floats:
-    """Sums of resamples of `values`, guarded by -1 and +1 or not; shape (resamples,).
-
-    Every draw serves twice, the second time with the items (and the guards) in reverse: Hall 1989, "Antithetic
-    resampling for the bootstrap". Both are proper resamples, and the tails are as steady as those of separate draws.
-    """
-    changed = _changed(values)
-    drawn = _resamples(values.size, -(-resamples // 2), seed)
-    counts = drawn.guarded if guard else drawn.counts
-    # All items are drawn alike, so it does not matter which of them are the changed ones.
-    sums = np.empty((2, counts.shape[1]))
-    for line, items in zip(sums, (counts, counts[::-1]), strict=True):
-        np.einsum("i,ij->j", changed, items[: changed.size], out=line)
-    if guard:
-        sums[0] += drawn.guards
-        sums[1] -= drawn.guards
-    return sums.ravel()[:resamples]
-
-
-class _Resamples(Struct, frozen=True):
-    """Resamples of n items, made once for every measure and slice of that size.
-
-    Attributes:
-        counts: how often each item is drawn in n draws; (n, B).
-        guarded: the same in n + 2 draws from the items and the two guards; (n, B).
-        guards: sum of the guards (-1 and +1) drawn with `guarded`; (B,).
-    """
-
-    counts: NDArray[np.uint8]
-    guarded: NDArray[np.uint8]
-    guards: NDArray[np.int8]
-
-
-@lru_cache(maxsize=16)
-def _resamples(n: int, resamples: int, seed: int) -> _Resamples:
-    """Draw n + 2 items for each resample: the last n count, or with K guards drawn all but the first K."""
-    generator = np.random.default_rng((seed, _BOOTSTRAP, n))
-    draws = generator.integers(0, n, size=(n + 2, resamples), dtype=np.uint16)
-    counts = _count(draws[2:], n)
-    hits = _hits(n + 2, 2, resamples, generator)
-    guarded, guards, column = counts.copy(), np.zeros(resamples, dtype=np.int8), np.arange(resamples)
-    for position, still in enumerate(_reaching(hits, max(int(hits[0]), 2))):
-        guards[:still] += generator.integers(0, 2, size=still, dtype=np.int8) * 2 - 1
-        if position < 2:
-            guarded[draws[position, still:], column[still:]] += 1
-        else:
-            guarded[draws[position, :still], column[:still]] -= 1
-    return _Resamples(counts, guarded, guards)
-
-
-def _count(draws: NDArray[np.uint16], n: int) -> NDArray[np.uint8]:
-    """How often each of n items occurs in each column; shape (n, columns). n fits a byte, so counts do."""
-    counts = np.empty((n, draws.shape[1]), dtype=np.uint8)
-    for start in range(0, draws.shape[1], _COLUMNS):
-        part = draws[:, start : start + _COLUMNS]
-        columns = part.shape[1]
-        cells = np.multiply(part, columns, dtype=np.intp)
-        cells += np.arange(columns)
-        counted = np.bincount(cells.ravel(), minlength=n * columns)
-        counts[:, start : start + columns] = counted.reshape(n, columns)
-    return counts
-
-
-def _large_sums(values: Floats, resamples: int, seed: int, *, guard: bool) -> Floats:
-    """As `_small_sums`, for sizes where one resample is work enough to be made for this comparison alone."""
-    if guard:
-        values = _exact(np.concatenate((values, (-1.0, 1.0))))
-    n = values.size
-    changed = _changed(values)
-    generator = np.random.default_rng((seed, _BOOTSTRAP, n))
-    distinct, often = np.unique(changed, return_counts=True)
-    if distinct.size * _FEW < changed.size:
-        shares = np.append(often, n - changed.size) / n
-        drawn = generator.multinomial(n, shares, size=resamples)[:, :-1]
-        return np.asarray(np.einsum("ij,j->i", drawn, distinct))
-    hits = _hits(n, changed.size, resamples, generator)
-    sums = np.zeros(resamples)
-    for still in _reaching(hits, int(hits[0])):
-        sums[:still] += changed.take(generator.integers(0, changed.size, size=still, dtype=np.uint32))
-    return sums
-
-
-def _hits(n: int, changed: int, resamples: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """How many of n draws hit a changed item, for each resample, most first: binomial(n, changed / n).
-
-    Resamples have no order, so one multinomial draw of how often each number occurs does for all of them.
-    """
-    if changed == n:
-        return np.full(resamples, n)
-    number = np.arange(1, n + 1)
-    odds = math.log(changed / (n - changed))
-    logs = np.concatenate(([0.0], np.cumsum(np.log((n + 1 - number) / number) + odds)))
-    weights = np.exp(logs - logs.max())
-    (likely,) = np.nonzero(weights > _NEGLIGIBLE)
-    often = generator.multinomial(resamples, weights[likely] / weights[likely].sum())
-    return np.repeat(likely, often)[::-1]
-
-
-def _reaching(hits: NDArray[np.int64], positions: int) -> list[int]:
-    """For each position, how many resamples (the first ones) have a hit there."""
-    return [int(count) for count in np.searchsorted(-hits, -np.arange(positions))]
-
-
-def _flipped_sums(magnitudes: Floats, resamples: int, seed: int) -> Floats:
-    """Sums under random signs, eight signs a byte: a table has the 256 sums of each eight; (resamples,)."""
-    eights = np.zeros((-(-magnitudes.size // 8), 8))
-    eights.ravel()[: magnitudes.size] = magnitudes
-    signs = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * 2.0 - 1.0
-    tables = np.einsum("ij,kj->ik", eights, signs)
-    generator = np.random.default_rng((seed, _SIGN_FLIP))
-    sums = np.zeros(resamples)
-    for table in tables:
-        sums += table.take(np.frombuffer(generator.bytes(resamples), dtype=np.uint8))
-    return sums
+    n = samples.shape[1]
+    found = (order_statistics(sums, tail) for sums in resampled_sums(samples, resamples, seed))
+    return [(low / n, high / n) for low, high in found]

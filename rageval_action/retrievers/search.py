@@ -223,12 +223,14 @@ def _in_order(
     tied[:-1] |= same
     if not tied.any():
         return order
-    among = np.array(sorted(set(rows[order[tied]].tolist())))
+    there = order[tied]
+    among = np.array(sorted(set(rows[there].tolist())))
     names = [ids[row] for row in among.tolist()]
     places = np.empty(len(among), dtype=np.int64)
     places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(among))
-    place = places[np.minimum(np.searchsorted(among, rows), len(among) - 1)]
-    return np.lexsort((-place, -scores, at))
+    place = places[np.searchsorted(among, rows[there])]
+    order[tied] = there[np.lexsort((-place, -scores[there], at[there]))]  # equals stand together already
+    return order
 
 
 def _cut(

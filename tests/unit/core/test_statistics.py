@@ -12,16 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_action.core import statistics
 from rageval_action.core.measures import parse_measure
+from rageval_action.core.resampling import exact, resampled_sums
 from rageval_action.core.scoring import batch, score
 from rageval_action.core.statistics import (
+    SEED,
     Interval,
     Paired,
     bootstrap_interval,
+    bootstrap_intervals,
     guarded_bounds,
+    guarded_bounds_all,
     holm,
     paired,
+    paired_all,
     queries_needed,
     read,
     sign_flip_p,
@@ -157,48 +161,6 @@ class TestBootstrap:
         assert got.low == pytest.approx(low, abs=error)
         assert got.high == pytest.approx(high, abs=error)
 
-    def test_the_means_of_the_resamples_spread_as_the_theory_says(self) -> None:
-        for n in (30, 900):
-            values = _differences(n, 0.7)
-            sums = statistics._small_sums if n < 250 else statistics._large_sums
-            drawn = sums(values, 20_000, 3, guard=False) / n
-            assert drawn.mean() == pytest.approx(values.mean(), abs=5 * values.std() / math.sqrt(n * 20_000))
-            assert drawn.std() == pytest.approx(values.std() / math.sqrt(n), rel=0.03)
-
-    @pytest.mark.parametrize("guard", [False, True])
-    @pytest.mark.parametrize("method", ["_small_sums", "_large_sums"])
-    def test_sums_are_distributed_as_enumeration_says(self, method: str, guard: bool) -> None:
-        values = np.array([-0.5, 0.0, 0.25, 0.25])
-        items = [*values, -1.0, 1.0] if guard else list(values)
-        sums = [sum(drawn) for drawn in itertools.product(items, repeat=len(items))]
-        resamples = 40_000
-        drawn = getattr(statistics, method)(values, resamples, 11, guard=guard)
-        for value in set(sums):
-            share = sums.count(value) / len(sums)
-            error = 4.5 * math.sqrt(share / resamples)
-            assert np.mean(np.abs(drawn - value) < 1e-9) == pytest.approx(share, abs=error)
-
-    def test_hits_follow_the_binomial_distribution_most_first(self) -> None:
-        hits = statistics._hits(4, 3, 40_000, np.random.default_rng(1))
-        assert (np.diff(hits) <= 0).all()
-        for number in range(5):
-            share = math.comb(4, number) * 0.75**number * 0.25 ** (4 - number)
-            assert np.mean(hits == number) == pytest.approx(share, abs=4.5 * math.sqrt(share / 40_000))
-        assert (statistics._hits(4, 4, 9, np.random.default_rng(1)) == 4).all()
-
-    def test_shared_resamples_draw_n_items_and_with_guards_two_more(self) -> None:
-        drawn = statistics._resamples(7, 1001, 5)
-        assert drawn.counts.shape == drawn.guarded.shape == (7, 1001)
-        assert (drawn.counts.sum(axis=0) == 7).all()
-        hits = 9 - drawn.guarded.sum(axis=0, dtype=int)
-        assert hits.min() == 0
-        assert hits.mean() == pytest.approx(2, abs=0.2)
-        assert ((drawn.guards - hits) % 2 == 0).all()
-        assert (abs(drawn.guards) <= hits).all()
-        assert drawn.guards.mean() == pytest.approx(0, abs=0.2)
-        assert drawn.counts.mean(axis=1) == pytest.approx(1, abs=0.15)
-        assert drawn.guarded.mean(axis=1) == pytest.approx(1, abs=0.15)
-
     def test_equal_differences_give_their_value(self) -> None:
         assert bootstrap_interval(np.full(7, 0.25)) == Interval(0.25, 0.25)
         assert bootstrap_interval(np.array([-0.5])) == Interval(-0.5, -0.5)
@@ -234,16 +196,12 @@ class TestBootstrap:
         assert bootstrap_interval(np.array([1.0, 0.0]), level=0.4) == Interval(0.5, 0.5)
         values = np.linspace(-1, 1, 101)
         few = bootstrap_interval(values, resamples=19, level=0.9)
-        drawn = np.sort(
-            statistics._small_sums(np.sort(statistics._exact(values)), 19, statistics.SEED, guard=False)
-        )
+        drawn = np.sort(resampled_sums(np.sort(exact(values))[None, :], 19, SEED)[0])
         assert few == Interval(float(drawn[0]) / 101, float(drawn[18]) / 101)
         assert bootstrap_interval(values, resamples=19, level=0.99) == few
         few = bootstrap_interval(values, resamples=19, level=0.7)
         assert few == Interval(float(drawn[2]) / 101, float(drawn[16]) / 101)
-        drawn = np.sort(
-            statistics._small_sums(np.sort(statistics._exact(values)), 38, statistics.SEED, guard=False)
-        )
+        drawn = np.sort(resampled_sums(np.sort(exact(values))[None, :], 38, SEED)[0])
         few = bootstrap_interval(values, resamples=38, level=0.9)
         assert few == Interval(float(drawn[0]) / 101, float(drawn[37]) / 101)
 
@@ -254,14 +212,6 @@ class TestBootstrap:
         assert first == again
         assert first != other
         assert first.low == pytest.approx(other.low, abs=0.1 * (first.high - first.low))
-
-    def test_sums_are_exact_in_any_order(self) -> None:
-        values = statistics._exact(np.random.default_rng(0).normal(size=10_000))
-        assert float(values.sum()) == math.fsum(values) == float(np.sort(values)[::-1].cumsum()[-1])
-        assert np.abs(values - np.random.default_rng(0).normal(size=10_000)).max() < 1e-10
-        # Sums reach 1 and 10; 2**52 steps must reach as far.
-        assert statistics._exact(np.full(3, 1 / 3))[0] == round(2**51 / 3) / 2**51
-        assert statistics._exact(np.full(100, 0.1))[0] == round(0.1 * 2**48) / 2**48
 
 
 class TestSignFlips:
@@ -283,16 +233,6 @@ class TestSignFlips:
         assert sign_flip_p(differences, resamples=20_000) == pytest.approx(_plain_p(differences), abs=0.015)
         assert sign_flip_p(np.full(200, 0.1)) == 1 / 10_001
         assert sign_flip_p(np.resize([0.25, -0.25], 400)) == 1.0
-
-    def test_every_sign_is_drawn_evenly_and_by_itself(self) -> None:
-        for size in (1, 8, 9, 17):
-            powers = 2.0 ** np.arange(size)
-            sums = statistics._flipped_sums(powers, 40_000, 1)
-            signs = (((sums + powers.sum()) / 2).astype(int)[:, None] >> np.arange(size)) & 1
-            assert signs.mean(axis=0) == pytest.approx(0.5, abs=0.02)
-            assert len(set(sums)) == 2**size or size == 17
-            if size > 1:
-                assert np.abs(np.corrcoef(signs.T) - np.eye(size)).max() < 0.03
 
     def test_ties_by_rounding_count(self) -> None:
         # 0.1 + 0.2 - 0.3 is not 0 in floating point, nor are its flips equal in size.
@@ -365,6 +305,22 @@ def test_nothing_else_that_is_computed_moves_a_result() -> None:
 
 
 class TestPaired:
+    def test_many_at_once_are_as_each_alone(self) -> None:
+        pairs = [
+            (np.zeros(n), _differences(n, share, seed=n)) for n in (20, 30, 260) for share in (0.0, 0.4, 1.0)
+        ]
+        pairs += [(np.ones(4), np.zeros(4)), pairs[1], (pairs[1][1], pairs[1][0])]
+        together = paired_all(pairs, resamples=500, seed=9)
+        assert together == [paired(*pair, resamples=500, seed=9) for pair in pairs]
+        differences = [candidate - baseline for baseline, candidate in pairs]
+        assert bootstrap_intervals(differences, level=0.8) == [
+            bootstrap_interval(sample, level=0.8) for sample in differences
+        ]
+        assert guarded_bounds_all(differences, resamples=500, seed=9) == [
+            guarded_bounds(sample, resamples=500, seed=9) for sample in differences
+        ]
+        assert paired_all([]) == bootstrap_intervals([]) == guarded_bounds_all([]) == []
+
     def test_it_counts_and_averages(self) -> None:
         got = paired(np.array([0.5, 0.5, 1.0, 0.0, 0.25]), np.array([1.0, 0.0, 1.0, 1.0, 0.25 + 5e-10]))
         assert (got.n, got.better, got.worse, got.same) == (5, 2, 1, 2)
@@ -494,28 +450,78 @@ def test_no_change_at_all_is_not_worse_even_without_a_margin() -> None:
     assert read(_stats(0.0, 0.0, changed=1), Interval(0.0, 0.0), margin=0.0) == "unclear"
 
 
-@pytest.mark.parametrize("place", [0, 1, 24, 249, 499])
-@pytest.mark.parametrize("made", ["sorted", "few values", "misleading sample", "all alike"])
-def test_order_statistics_are_those_of_the_sorted_sums(made: str, place: int) -> None:
-    generator = np.random.default_rng(place)
-    sums = {
-        "sorted": np.arange(10_000.0),
-        "few values": generator.integers(-2, 3, size=10_000).astype(float),
-        "misleading sample": generator.normal(size=10_000),
-        "all alike": np.ones(10_000),
-    }[made]
-    if made == "misleading sample":
-        sums[::20] = -10.0 - np.arange(500)
-    ordered = np.sort(sums)
-    assert statistics._order_statistics(sums, place) == (ordered[place], ordered[-1 - place])
+def _steps(n: int, changed: int) -> np.ndarray:
+    """Differences of hundredths, the same everywhere: `changed` of `n` are not 0."""
+    steps = (np.arange(n) * 37 % 101 - 40.0) / 100
+    steps[steps == 0.0] = 0.5
+    steps[changed:] = 0.0
+    return steps
 
 
-def test_a_draw_serves_a_second_time_in_reverse() -> None:
-    values = np.array([-1.0, 0.25, 0.5])
-    sums = statistics._small_sums(values, 9, 1, guard=False)
-    drawn = statistics._resamples(3, 5, 1)
-    assert sums.size == 9
-    assert np.array_equal(sums[:5], values @ drawn.counts)
-    assert np.array_equal(sums[5:], (values @ drawn.counts[::-1])[:4])
-    guarded = statistics._small_sums(values, 9, 1, guard=True)
-    assert np.array_equal(guarded[5:], (values @ drawn.guarded[::-1] - drawn.guards)[:4])
+@pytest.mark.parametrize(
+    ("differences", "ci", "bounds", "p"),
+    [
+        (
+            _steps(20, 6),
+            (-0.0679999999999998, 0.08200000000000003),
+            (-0.11454545454545405, 0.12500000000000033),
+            0.78125,
+        ),
+        (
+            _steps(80, 30),
+            (-0.00287500000000005, 0.07962500000000024),
+            (-0.00707317073170747, 0.08109756097560879),
+            0.0817918208179182,
+        ),
+        (
+            _steps(250, 250),
+            (0.06735999999999921, 0.1401600000000003),
+            (0.07059523809523863, 0.13519841269841334),
+            9.999000099990002e-05,
+        ),
+        (
+            _steps(251, 100),
+            (0.01752988047808869, 0.06525896414342651),
+            (0.018972332015811444, 0.06264822134387361),
+            0.0014998500149985001,
+        ),
+        (
+            _steps(400, 90),
+            (0.008849999999999483, 0.03742499999999964),
+            (0.009527363184080269, 0.036243781094526924),
+            0.0030996900309969004,
+        ),
+        (
+            _steps(400, 400),
+            (0.075, 0.1327250000000005),
+            (0.07855721393034865, 0.12850746268656849),
+            9.999000099990002e-05,
+        ),
+        (
+            np.sign(_steps(600, 60)),
+            (-0.005, 0.045),
+            (-0.0016611295681063123, 0.04152823920265781),
+            0.1521847815218478,
+        ),
+        (
+            np.sign(_steps(600, 51)),
+            (-0.008333333333333333, 0.03833333333333333),
+            (-0.0049833887043189366, 0.03488372093023256),
+            0.26607339266073393,
+        ),
+        (
+            np.sign(_steps(600, 50)),
+            (-0.006666666666666667, 0.04),
+            (-0.0033222591362126247, 0.036544850498338874),
+            0.20767923207679231,
+        ),
+    ],
+)
+def test_a_published_number_can_be_computed_again(
+    differences: np.ndarray, ci: tuple[float, float], bounds: tuple[float, float], p: float
+) -> None:
+    """Every stream of random numbers is pinned: who draws otherwise changes all verdicts a little, and must say so."""
+    interval, guarded = bootstrap_interval(differences), guarded_bounds(differences)
+    assert (interval.low, interval.high) == pytest.approx(ci, abs=1e-12)
+    assert (guarded.low, guarded.high) == pytest.approx(bounds, abs=1e-12)
+    assert sign_flip_p(differences) == pytest.approx(p, abs=1e-12)
