@@ -15,7 +15,7 @@ from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung,
 from rageval_action.core.evaluation import Provenance, Settings, assemble
 from rageval_action.core.linking import link
 from rageval_action.core.measures import Measure, ladder, parse_measures
-from rageval_action.core.policy import Policy, measures_of, plain
+from rageval_action.core.policy import Policy, measures_of, plain, slices_of
 from rageval_action.core.record import GitInfo, RunRecord
 from rageval_action.core.setup import plural
 from rageval_action.core.snapshot import Snapshot
@@ -74,6 +74,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
         keep_texts=config.texts,
         unreviewed=inputs.unreviewed,
         policy=plain(config.policy),
+        judged=slices_of(config.policy),
     )
     provenance = Provenance(
         run_id=world.new_id(),

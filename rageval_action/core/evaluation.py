@@ -10,11 +10,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from rageval_action.core import slices
 from rageval_action.core.corpus import Corpus, Lookup, corpus_of
 from rageval_action.core.diagnosis import diagnose, items_of, scene
 from rageval_action.core.hashing import query_key
 from rageval_action.core.linking import Linked, unit_of
 from rageval_action.core.measures import Measure
+from rageval_action.core.plainly import near
 from rageval_action.core.record import (
     QUERY_TEXT_LIMIT,
     GitInfo,
@@ -29,7 +31,18 @@ from rageval_action.core.record import (
 from rageval_action.core.setup import counted, listed
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.summary import golden_info, means, no_answer, query_sha256, scored, slice_means
-from rageval_action.core.types import Chunk, GoldenSet, Grades, Judgments, Notice, Query, Ranking, Run, Unit
+from rageval_action.core.types import (
+    Chunk,
+    GoldenSet,
+    Grades,
+    Judgments,
+    Notice,
+    Query,
+    Ranking,
+    Run,
+    Unanswerable,
+    Unit,
+)
 
 TRIVIAL_SHARE = 0.02
 """When k is more than this share of the documents, a hit says little (design §5)."""
@@ -57,6 +70,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         keep_texts: whether the record holds the query texts.
         unreviewed: rows of the golden set that took no part.
         policy: the policy as plain values.
+        judged: the slices that the policy names.
     """
 
     measures: tuple[Measure, ...]
@@ -66,6 +80,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     keep_texts: bool = True
     unreviewed: int = 0
     policy: dict[str, object] = {}
+    judged: tuple[str, ...] = ()
 
 
 def assemble(
@@ -112,7 +127,10 @@ def assemble(
         acl_violations=sum(hit.acl_allowed is False for row in rows for hit in row.results),
         errors=sum(bool(row.error) for row in rows),
         policy=settings.policy,
-        warnings=_warnings(golden, linked, snapshot, run, settings.k),
+        warnings=(
+            *_warnings(golden, linked, snapshot, run, settings.k),
+            *_empty_slices(settings.judged, rows),
+        ),
         versions=provenance.versions,
         hardware=provenance.hardware,
         region=provenance.region,
@@ -277,3 +295,16 @@ def _warnings(golden: GoldenSet, linked: Linked, snapshot: Snapshot, run: Run, k
         text = f"nothing relevant to find, scored 0: {counted(hopeless)} ({listed(hopeless)})"
         notes.append(Notice(code="golden.nothing-relevant", text=text))
     return tuple(notes)
+
+
+def _empty_slices(judged: Sequence[str], rows: Sequence[QueryRow]) -> list[Notice]:
+    """Slices that gates judge and no answerable query is in: misspelt, most likely, and never measured."""
+    known = slices.split([row for row in rows if not isinstance(row.judgments, Unanswerable)])
+    return [
+        Notice(
+            code="policy.empty-slice",
+            text=f'a gate or a waiver is about "{name}", in which there is no query{near(name, known)}',
+        )
+        for name in judged
+        if name not in known
+    ]

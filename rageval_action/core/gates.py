@@ -253,7 +253,7 @@ def _keep(gate: KeepGate, comparison: Comparison, view: View) -> Outcome:
         text = f"{_named(gone)} of {name} cannot be compared: removed from the golden set or reworded"
         return Outcome(gate=gate, state="inconclusive", code="must-not-lose-gone", text=text)
     if not mine.any():
-        text = f"{name}: no query in both runs"
+        text = f"{gate.measure} of {name}: no query in both runs"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
     text = f"{gate.measure} got worse for none of the {plural(int(mine.sum()), 'query', 'queries')} of {name}"
     return Outcome(gate=gate, state="pass", code="must-not-lose", text=text)

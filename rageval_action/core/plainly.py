@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
@@ -72,11 +71,20 @@ def check_fields(entry: object, kinds: Mapping[str, Kind], required: Iterable[st
     return found
 
 
+_LISTED = 12
+"""Names that a message lists before it only counts."""
+
+
 def near(name: str, known: Iterable[str]) -> str:
-    """A question after the known name that looks most like this one, or all of them where none does."""
+    """A question after the known name that looks most like this one, or the first of them where none does."""
+    import difflib  # only a typing error pays for it
+
     names = list(known)
     like = difflib.get_close_matches(name, names, n=1)
-    return f" (did you mean {like[0]}?)" if like else f" (there are {', '.join(names)})"
+    if like or not names:
+        return f" (did you mean {like[0]}?)" if like else ""
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f" (there are {', '.join(names[:_LISTED])}{more})"
 
 
 def _check_date(name: str, text: str) -> None:

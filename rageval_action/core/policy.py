@@ -288,6 +288,15 @@ def plain_gate(gate: Gate) -> dict[str, object]:
     return values
 
 
+def slices_of(policy: Policy) -> tuple[str, ...]:
+    """Every slice that a gate or a waiver names, once."""
+    named = [
+        f"tag:{gate.tag}" if isinstance(gate, KeepGate) else getattr(gate, "slice", "")
+        for gate in policy.gates
+    ]
+    return tuple(dict.fromkeys(filter(None, [*named, *(waiver.slice for waiver in policy.waivers)])))
+
+
 def measures_of(policy: Policy) -> tuple[str, ...]:
     """Every measure that a gate needs, once."""
     return tuple(dict.fromkeys(gate.measure for gate in policy.gates if not isinstance(gate, LatencyGate)))

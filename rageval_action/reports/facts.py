@@ -32,6 +32,7 @@ CAVEATS = (
     "policy.changed",
     "policy.first",
     "policy.recorded",
+    "policy.empty-slice",
     "override.refused",
     "override.unknown",
 )

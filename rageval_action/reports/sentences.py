@@ -209,10 +209,20 @@ def _spelt(text: str) -> str:
 
 
 def gate_text(result: GateResult, document: ComparisonDocument) -> str:
-    """What a gate found, in words."""
+    """What a gate found, in words; what is the same for every gate is told with what the gate is about."""
     judged = result.state == "fail" and not result.text.startswith(DECIDE)
     plain = _drop(result.gate, document) if judged else ""
-    return plain or result.text
+    about = _about(result.gate)
+    text = plain or result.text
+    return text if about.partition(" ")[0] in text else f"{about}: {text}"
+
+
+def _about(gate: dict[str, object]) -> str:
+    """`recall@5 of tag:x`, `total p50`."""
+    if "latency" in gate:
+        return f"{gate['latency']} {gate['quantile']}"
+    part = f"tag:{gate['tag']}" if "tag" in gate else gate.get("slice")
+    return f"{gate['measure']} of {part}" if part else str(gate["measure"])
 
 
 def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:

@@ -405,6 +405,23 @@ class TestWarnings:
         note = next(note for note in asked(3).record.warnings if note.code == "golden.synthetic")
         assert note.text == "3 of 4 queries are synthetic: compare runs, do not quote as quality"
 
+    def test_a_slice_that_is_judged_and_that_no_query_is_in(self) -> None:
+        queries = [
+            query("q1", {"a": 1}, tags=("exact-term",)),
+            query("q2", {"a": 1}, tags=("slow",), type="concept"),
+            query("q3", answerable=False, tags=("outside",)),
+        ]
+        judged = ("tag:exact-trem", "type:concept", "tag:outside", "lang:en")
+        found = made(queries, [ranking(q.id) for q in queries], judged=judged)
+        told = [note.text for note in found.record.warnings if note.code == "policy.empty-slice"]
+        start, end = "a gate or a waiver is about", "in which there is no query"
+        assert told == [
+            f'{start} "tag:exact-trem", {end} (did you mean tag:exact-term?)',
+            f'{start} "tag:outside", {end} (there are source:human, tag:exact-term, tag:slow, type:concept)',
+            f'{start} "lang:en", {end} (there are source:human, tag:exact-term, tag:slow, type:concept)',
+        ]
+        assert "policy.empty-slice" not in codes(made(queries, [ranking(q.id) for q in queries]))
+
     def test_nothing_relevant(self) -> None:
         found = made(
             [query("q1", {"a": 0}), query("q2", {"a": 1}), query("q3", answerable=False)],

@@ -511,7 +511,7 @@ class TestMustNotLose:
     def test_nobody_has_the_tag(self) -> None:
         found = judged(self.GATE, compared(ranked([1]), ranked([1])))
         assert (found.state, found.code) == ("cannot_measure", "empty-slice")
-        assert found.text == "tag:critical: no query in both runs"
+        assert found.text == "hit@5 of tag:critical: no query in both runs"
 
     def test_labels_decide_here_as_well(self) -> None:
         corpus = plain_chunks([*FILLERS, "a", "r"])

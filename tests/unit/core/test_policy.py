@@ -22,6 +22,7 @@ from rageval_action.core.policy import (
     parse_policy,
     plain,
     plain_gate,
+    slices_of,
 )
 from rageval_action.errors import ConfigError
 
@@ -133,6 +134,10 @@ def test_a_gate_as_written(gate: Gate, written: dict[str, object]) -> None:
 
 def test_measures_that_gates_need() -> None:
     assert measures_of(POLICY) == ("recall@5", "mrr", "ndcg@10", "hit@5")
+
+
+def test_slices_that_gates_and_waivers_name() -> None:
+    assert slices_of(POLICY) == ("tag:exact-term", "lang:zh-TW", "tag:critical", "tag:legacy")
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.0, 1.0])
