@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 
 _BOOTSTRAP, _SIGN_FLIP = 1, 2  # one random stream each
-_SMALL = 252  # values; up to here resamples are shared
-_CELLS = 160_000  # counted at once: they stay in the processor's cache
-_FEW = 25  # drawing how often a value occurs costs as much as drawing this many items
+_CELLS = 240_000  # counted at once: they stay in the processor's cache
 _STRIDE = 40  # every so many sums are looked at to see where the outer tenths begin
-_NEGLIGIBLE = 1e-15  # of the likeliest number of hits
 
 
 def exact(values: Floats) -> Floats:
@@ -31,11 +28,22 @@ def exact(values: Floats) -> Floats:
 def resampled_sums(samples: Floats, resamples: int, seed: int) -> Floats:
     """Sums of bootstrap resamples of each sample; shape (samples, n) -> (samples, resamples), in no order.
 
-    The lines of `samples` are sorted. Small ones share their draws; none depends on which others there are.
+    The samples are sorted; they share their draws, and none depends on which others there are. Every draw serves eight
+    times: under four orders of the items, with the values in order and in reverse. Items are drawn alike, so that any
+    fixed exchange of them makes another resample. Exchanging high values with low ones makes up for the likeness of
+    resamples of one draw (Hall 1989, "Antithetic resampling for the bootstrap"); `bench/bootstrap.py` shows that the
+    ends of intervals are hardly less steady than those of separate draws.
     """
-    if samples.shape[1] <= _SMALL:
-        return _by_counts(samples, resamples, seed)
-    return np.array([_by_hits(values, resamples, seed) for values in samples])
+    number, n = samples.shape
+    generator = np.random.default_rng((seed, _BOOTSTRAP, n))
+    orders = np.array([generator.permutation(n) for _ in range(4)])
+    turned = np.concatenate((samples[:, orders], samples[:, ::-1][:, orders]), axis=1).reshape(-1, n)
+    sums = np.empty((len(turned), math.ceil(resamples / 8)))
+    columns = math.ceil(_CELLS / n)
+    for start in range(0, sums.shape[1], columns):
+        part = sums[:, start : start + columns]
+        np.matmul(turned, _counts(n, part.shape[1], generator), out=part)
+    return sums.reshape(number, -1)[:, :resamples]
 
 
 def order_statistics(sums: Floats, place: int) -> tuple[float, float]:
@@ -61,64 +69,9 @@ def flipped_sums(magnitudes: Floats, resamples: int, seed: int) -> Floats:
     return sums
 
 
-def _by_counts(samples: Floats, resamples: int, seed: int) -> Floats:
-    """Every draw serves eight times: under four orders of the items, with the values in order and in reverse.
-
-    Items are drawn alike, so that any fixed exchange of them makes another resample. Exchanging high values with low
-    ones makes up for the likeness of resamples of one draw (Hall 1989, "Antithetic resampling for the bootstrap");
-    `bench/bootstrap.py` shows that the ends are as steady as those of separate draws.
-    """
-    number, n = samples.shape
-    generator = np.random.default_rng((seed, _BOOTSTRAP, n))
-    orders = np.array([generator.permutation(n) for _ in range(4)])
-    turned = np.concatenate((samples[:, orders], samples[:, ::-1][:, orders]), axis=1)
-    sums = np.empty((number, 8, math.ceil(resamples / 8)))
-    columns = _CELLS // n
-    for start in range(0, sums.shape[-1], columns):
-        part = sums[..., start : start + columns]
-        np.matmul(turned, _counts(n, part.shape[-1], generator), out=part)
-    return sums.reshape(number, -1)[:, :resamples]
-
-
 def _counts(n: int, resamples: int, generator: np.random.Generator) -> Floats:
     """How often each of n items occurs in n draws; shape (n, resamples)."""
-    cells = generator.integers(0, n, size=(n, resamples), dtype=np.uint16).astype(np.intp)
+    cells = generator.integers(0, n, size=(n, resamples))
     cells *= resamples
     cells += np.arange(resamples)
     return np.bincount(cells.ravel(), minlength=n * resamples).reshape(n, resamples).astype(np.float64)
-
-
-def _by_hits(values: Floats, resamples: int, seed: int) -> Floats:
-    """Draws only what is not 0, or only how often each value occurs where there are few different ones."""
-    n = values.size
-    changed = values[values != 0.0]
-    generator = np.random.default_rng((seed, _BOOTSTRAP, n))
-    distinct, often = np.unique(changed, return_counts=True)
-    if distinct.size * _FEW < changed.size:
-        shares = np.append(often, n - changed.size) / n
-        drawn = generator.multinomial(n, shares, size=resamples)[:, :-1]
-        return np.asarray(np.einsum("ij,j->i", drawn, distinct))
-    hits = _hits(n, changed.size, resamples, generator)
-    sums = np.zeros(resamples)
-    reaching = np.searchsorted(
-        -hits, -np.arange(hits[0])
-    )  # resamples with a hit at each position, the first ones
-    for still in reaching.tolist():
-        sums[:still] += changed.take(generator.integers(0, changed.size, size=still, dtype=np.uint32))
-    return sums
-
-
-def _hits(n: int, changed: int, resamples: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """How many of n draws hit a changed item, for each resample, most first: binomial(n, changed / n).
-
-    Resamples have no order, so one multinomial draw of how often each number occurs does for all of them.
-    """
-    if changed == n:
-        return np.full(resamples, n)
-    number = np.arange(1, n + 1)
-    odds = math.log(changed / (n - changed))
-    logs = np.concatenate(([0.0], np.cumsum(np.log((n + 1 - number) / number) + odds)))
-    weights = np.exp(logs - logs.max())
-    (likely,) = np.nonzero(weights > _NEGLIGIBLE)
-    often = generator.multinomial(resamples, weights[likely] / weights[likely].sum())
-    return np.repeat(likely, often)[::-1]

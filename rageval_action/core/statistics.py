@@ -95,7 +95,7 @@ def paired_all(
 def _paired(baseline: Floats, candidate: Floats, ci: Interval, p: float) -> Paired:
     differences = candidate - baseline
     n = differences.size
-    before, after = math.fsum(baseline) / n, math.fsum(candidate) / n
+    before, after = math.fsum(baseline.tolist()) / n, math.fsum(candidate.tolist()) / n
     better = int(np.count_nonzero(differences > TOLERANCE))
     worse = int(np.count_nonzero(differences < -TOLERANCE))
     sd = _deviation(differences) if better or worse else 0.0

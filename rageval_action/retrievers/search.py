@@ -87,6 +87,9 @@ def _nominate(
 ) -> Pairs:
     """Every (query, row) that can be in the answer, by FAISS where that decides, else by scoring every row."""
     rows = corpus.vectors.rows
+    if corpus.vectors.small is not None and rows < 2 * depth:  # most rows will be scored exactly in any case
+        at, visible = np.nonzero(views.masks[views.of_query])
+        return at, visible
     found: list[Pairs] = []
     left = np.arange(len(queries))
     few_documents = corpus.documents.count < depth

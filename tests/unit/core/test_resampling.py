@@ -11,9 +11,6 @@ import pytest
 from rageval_action.core import resampling
 from rageval_action.core.resampling import exact, flipped_sums, order_statistics, resampled_sums
 
-LARGEST_SMALL = 252
-"""Up to so many values draws are shared; beyond, each sample is drawn on its own."""
-
 
 def _values(n: int, share: float, step: float = 0.0) -> np.ndarray:
     generator = np.random.default_rng(n)
@@ -80,20 +77,17 @@ class TestResampledSums:
         shape = np.mean(((values - values.mean()) / values.std()) ** 3)
         assert skew == pytest.approx(shape / math.sqrt(n), abs=0.08)
 
-    @pytest.mark.parametrize(
-        "method", [resampling._by_counts, lambda *a: resampling._by_hits(a[0][0], *a[1:])[None, :]]
-    )
     @pytest.mark.parametrize("items", [(-0.5, 0.0, 0.25, 0.25), (-1.0, -0.5, 0.0, 0.25, 0.25, 1.0)])
-    def test_they_are_distributed_as_enumeration_says(self, method: object, items: tuple[float, ...]) -> None:
+    def test_they_are_distributed_as_enumeration_says(self, items: tuple[float, ...]) -> None:
         sums = [sum(drawn) for drawn in itertools.product(items, repeat=len(items))]
         resamples = 40_000
-        drawn = method(np.array([items]), resamples, 11)[0]  # type: ignore[operator]
+        drawn = resampled_sums(np.array([items]), resamples, 11)[0]
         for value in set(sums):
             share = sums.count(value) / len(sums)
             error = 4.5 * math.sqrt(share / resamples)
             assert np.mean(np.abs(drawn - value) < 1e-9) == pytest.approx(share, abs=error)
 
-    @pytest.mark.parametrize("n", [7, LARGEST_SMALL, LARGEST_SMALL + 1])
+    @pytest.mark.parametrize("n", [7, 300])
     def test_a_sample_gets_the_same_whatever_stands_beside_it(self, n: int) -> None:
         values, other = _values(n, 0.9), _values(n, 0.4)[::-1].cumsum() / n
         alone = resampled_sums(values[None, :], 101, 3)[0]
@@ -118,37 +112,26 @@ class TestResampledSums:
         assert np.corrcoef(counts)[0, 1:] == pytest.approx(-1 / 6, abs=0.1)
 
     def test_where_draws_are_made_block_by_block_all_blocks_are_filled(self) -> None:
-        values = _values(LARGEST_SMALL, 1.0)
-        drawn = resampled_sums(values[None, :], 8 * 1000, 3)[0].reshape(8, 1000)
-        deviation = values.std() * math.sqrt(LARGEST_SMALL)
-        for part in (drawn[:, :300], drawn[:, 300:600], drawn[:, 700:], drawn[:, -40:]):
+        values = _values(300, 1.0)
+        drawn = resampled_sums(values[None, :], 8 * 2000, 3)[0].reshape(8, 2000)  # 800 at a time
+        deviation = values.std() * math.sqrt(300)
+        for part in (drawn[:, :800], drawn[:, 800:1600], drawn[:, 1600:], drawn[:, -40:]):
             assert part.std() == pytest.approx(deviation, rel=0.15)
-        assert len(np.unique(drawn)) > 7900
+        assert len(np.unique(drawn)) > 15_900
 
-    @pytest.mark.parametrize(
-        ("values", "sums"),
-        [
-            (np.array([-1, 0.25, 0.5]), [1.25, 1.25, -0.5, -1.75, -1.75, -1.75]),
-            # As many as 25 of each value are still drawn one by one; from then on, how often each occurs.
-            (_quarters(100), [40.75, 39.5, 20.75, 23.5, 21.25, 20.0]),
-            (_quarters(101), [33.0, 13.5, 24.5, 31.5, 30.5, 31.25]),
-        ],
-    )
-    def test_a_seed_gives_the_same_sums_for_ever(self, values: np.ndarray, sums: list[float]) -> None:
-        assert resampled_sums(values[None, :], 6, 1).tolist() == [sums]
+    def test_more_values_than_are_counted_at_once(self) -> None:
+        values = np.concatenate((np.zeros(250_000), np.ones(250_000)))
+        sums = resampled_sums(values[None, :], 80, 3)[0]
+        assert sums.mean() == pytest.approx(250_000, abs=4 * 354 / math.sqrt(80))
+        assert sums.std() == pytest.approx(354, rel=0.3)
 
-    def test_hits_of_a_seed_are_the_same_for_ever(self) -> None:
-        generator = np.random.default_rng(1)
-        assert resampling._hits(300, 3, 12, generator).tolist() == [5, 4, 3, 3, 3, 3, 3, 2, 1, 1, 1, 1]
-        assert resampling._hits(5, 1, 12, generator).tolist() == [2, 2, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
-
-    def test_hits_follow_the_binomial_distribution_most_first(self) -> None:
-        hits = resampling._hits(4, 3, 40_000, np.random.default_rng(1))
-        assert (np.diff(hits) <= 0).all()
-        for number in range(5):
-            share = math.comb(4, number) * 0.75**number * 0.25 ** (4 - number)
-            assert np.mean(hits == number) == pytest.approx(share, abs=4.5 * math.sqrt(share / 40_000))
-        assert (resampling._hits(4, 4, 9, np.random.default_rng(1)) == 4).all()
+    def test_a_seed_gives_the_same_sums_for_ever(self) -> None:
+        assert resampled_sums(np.array([[-1, 0.25, 0.5]]), 6, 1).tolist() == [
+            [1.0, 1.0, -1.75, -0.5, -0.5, -0.5]
+        ]
+        assert resampled_sums(_quarters(100)[None, :], 6, 1).tolist() == [
+            [33.75, 23.0, 13.0, 14.0, 16.0, 33.25]
+        ]
 
 
 class TestFlippedSums:
