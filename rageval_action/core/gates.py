@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from msgspec import Struct
 
+from rageval_action.core import numbers
 from rageval_action.core.comparison import Comparison, LabelsUnchanged
 from rageval_action.core.policy import DropGate, FloorGate, Gate, KeepGate, LatencyGate, Policy, Waiver
 from rageval_action.core.record import Record
@@ -104,11 +105,6 @@ def _place(gate: DropGate | FloorGate) -> str:
     return f"{gate.measure} of {gate.slice}" if gate.slice else gate.measure
 
 
-def points(value: float) -> str:
-    """A difference between scores in words: one point is 0.01."""
-    return f"{100 * value:.1f} points"
-
-
 # --- a drop ---------------------------------------------------------------------------------------------------------
 
 
@@ -126,7 +122,7 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
             allowed, used, state, why = waiver.max_drop, waiver, eased, because
         else:
             exceeded = waiver
-    text = f"{_place(gate)} {_moved(row)} ({points(allowed)} allowed, {gate.rule}): {why}"
+    text = f"{_place(gate)} {_moved(row)} ({numbers.points(allowed)} allowed, {gate.rule}): {why}"
     if used:
         text += f"; waived until {used.until} by {used.owner}: {used.reason}"
     if exceeded:
@@ -136,7 +132,8 @@ def _drop(gate: DropGate, policy: Policy, view: View, today: datetime.date) -> O
 
 def told_exceeded(waiver: Waiver) -> str:
     """A waiver that was not enough, in words."""
-    return f"a waiver of {points(waiver.max_drop)} until {waiver.until} by {waiver.owner} is in force and exceeded"
+    allowed = numbers.points(waiver.max_drop)
+    return f"a waiver of {allowed} until {waiver.until} by {waiver.owner} is in force and exceeded"
 
 
 def waiver_for(gate: DropGate, policy: Policy, today: datetime.date) -> Waiver | None:
@@ -148,7 +145,7 @@ def waiver_for(gate: DropGate, policy: Policy, today: datetime.date) -> Waiver |
 def _moved(row: MeasureRow) -> str:
     if abs(row.delta) <= TOLERANCE:
         return "did not change"
-    return f"{'rose' if row.delta > 0 else 'dropped'} by {points(abs(row.delta))}"
+    return f"{'rose' if row.delta > 0 else 'dropped'} by {numbers.points(abs(row.delta))}"
 
 
 def _judged(row: MeasureRow, gate: DropGate, allowed: float) -> tuple[State, str]:
@@ -206,7 +203,10 @@ def _floor(gate: FloorGate, record: Record) -> Outcome:
         text = f"{_place(gate)}: no query"
         return Outcome(gate=gate, state="cannot_measure", code="empty-slice", text=text)
     holds = _reaches(value, gate)
-    text = f"{_place(gate)} is {value:.3f}, {'at least' if holds else 'below'} the {gate.min:g} needed"
+    # As many decimals as show on which side of the floor it is.
+    digits = next((n for n in range(3, 9) if _reaches(numbers.rounded(value, n), gate) == holds), 9)
+    shown = numbers.fixed(value, digits)
+    text = f"{_place(gate)} is {shown}, {'at least' if holds else 'below'} the {gate.min:g} needed"
     return Outcome(gate=gate, state="pass" if holds else "fail", code="floor", text=text)
 
 
@@ -219,7 +219,7 @@ def _floor_either_way(gate: FloorGate, against: Comparison) -> Outcome:
     lifted = new is None or _reaches(new.candidate, gate)
     if now.state == "fail" or old is None or _reaches(old.candidate, gate) or not lifted:
         return now
-    text = f"the labels decide: {now.text}; under the old ones it is {old.candidate:.3f}"
+    text = f"the labels decide: {now.text}; under the old ones it is {numbers.fixed(old.candidate)}"
     return Outcome(gate=gate, state="fail", code="labels-decide", text=text)
 
 
@@ -272,7 +272,7 @@ def _latency(gate: LatencyGate, comparison: Comparison) -> Outcome:
         text = f"{name} is not judged: the baseline was timed on another machine or at another time"
         return Outcome(gate=gate, state="informs", code="latency-not-comparable", text=text)
     old, new = (getattr(side.latency_ms[gate.stage], gate.quantile) for side in (before, after))
-    text = f"{name} is {new:.1f} ms against {old:.1f} ms"
+    text = f"{name} is {numbers.fixed(new, 1)} ms against {numbers.fixed(old, 1)} ms"
     if gate.quantile == "p95":
         text += "; p95 informs, it is not gated"
         return Outcome(gate=gate, state="informs", code="latency", text=text)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from rageval_action.core import escape
-from rageval_action.reports import numbers
+from rageval_action.core import escape, numbers
 from rageval_action.reports.parts import MeasureLine
 from rageval_action.reports.view import ReportView
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rageval_action.core import escape
+from rageval_action.core import escape, numbers
 from rageval_action.core.changes import UPWARDS
 from rageval_action.core.explanation import Explanation, Passage, Place
-from rageval_action.reports import numbers
 from rageval_action.reports.lines import CIRCUMSTANCES
 from rageval_action.reports.terminal import Table, aligned
 

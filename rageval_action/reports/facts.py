@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from rageval_action.core import numbers
 from rageval_action.core.clusters import ADVICE, Cluster
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.record import Record
 from rageval_action.core.types import Notice
-from rageval_action.reports import numbers
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
 from rageval_action.reports.sentences import failed_with, gate_text, label_effect, waived
 

@@ -8,9 +8,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core import escape, numbers
 from rageval_action.core.history import SHORTEST, TOLERANCE, Creep, History, Mark, Point, Series
-from rageval_action.reports import numbers
 from rageval_action.reports.charts import THEME, label
 from rageval_action.reports.html import document
 

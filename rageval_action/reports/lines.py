@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from rageval_action.core import escape
+from rageval_action.core import escape, numbers
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.diagnosis import CAUSES
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.record import Record
 from rageval_action.core.rows import MARGIN, MeasureRow
-from rageval_action.reports import numbers
 from rageval_action.reports.parts import MeasureLine, QueryLine, SmallSlice, UnitLine
 
 SIGNIFICANT = 0.05

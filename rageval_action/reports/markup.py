@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from rageval_action.core import escape
+from rageval_action.core import escape, numbers
 from rageval_action.errors import ConfigError
-from rageval_action.reports import numbers
 from rageval_action.reports.links import Links
 from rageval_action.reports.parts import Fact, QueryLine
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from rageval_action.core import escape
+from rageval_action.core import escape, numbers
 from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
-from rageval_action.reports import numbers
 
 NOT_RUN, NOT_TIMED = "not run", "not timed"
 STAGES = ("embed", "retrieve", "rerank", "total")

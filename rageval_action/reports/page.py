@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rageval_action.core import escape, slices
+from rageval_action.core import escape, numbers, slices
 from rageval_action.core.changes import QueryChange
 from rageval_action.core.clusters import clusters
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.microscope import Look, Sight, answerable, recall_curve, sights
 from rageval_action.core.record import Record, RunRecord
-from rageval_action.reports import facts, numbers
+from rageval_action.reports import facts
 from rageval_action.reports.parts import ClusterLine, Fact
 from rageval_action.reports.view import ReportView, view
 

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
+from rageval_action.core import numbers
 from rageval_action.core.clusters import Cluster, losses
 from rageval_action.core.document import ComparisonDocument, GateResult
 from rageval_action.core.rows import MARGIN, MeasureRow
 from rageval_action.core.statistics import queries_needed, smallest_detectable
 from rageval_action.core.verdict import Reason, Word
-from rageval_action.reports import numbers
 
 ALERTS: dict[Word, str] = {
     "fail": "CAUTION",

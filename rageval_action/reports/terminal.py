@@ -7,8 +7,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from rageval_action.core import escape
-from rageval_action.reports import numbers
+from rageval_action.core import escape, numbers
 from rageval_action.reports.parts import MeasureLine, QueryLine
 from rageval_action.reports.view import ReportView
 

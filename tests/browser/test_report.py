@@ -8,10 +8,10 @@ import time
 
 import pytest
 
+from rageval_action.core import numbers
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.measures import parse_measures
 from rageval_action.core.types import Grades, Hit
-from rageval_action.reports import numbers
 from rageval_action.reports.html import html
 from rageval_action.reports.page import page
 from tests.unit.reports import situations

@@ -17,7 +17,6 @@ from rageval_action.core.gates import (
     NoBaseline,
     Outcome,
     outcome,
-    points,
     timed_together,
     waiver_for,
 )
@@ -103,7 +102,11 @@ class TestObserved:
         )
         for tiny in (0.0, 0.9 * EPS, -0.9 * EPS):
             assert judged(drop(), seen(line(tiny))).text.startswith("recall@5 did not change (")
-        assert judged(drop(), seen(line(1.1 * EPS))).text.startswith("recall@5 dropped by 0.0 points")
+        assert "recall@5 dropped by less than 0.1 points (" in judged(drop(), seen(line(1.1 * EPS))).text
+        # A half is rounded up, here as in every table.
+        assert judged(drop(0.0125), seen(line(0.0025))).text.startswith(
+            "recall@5 dropped by 0.3 points (1.3 points allowed"
+        )
 
     def test_a_small_slice_is_judged_as_any(self) -> None:
         part = line(0.5, slice="tag:x", n=2, small=True)
@@ -312,6 +315,15 @@ class TestFloors:
         found = self.floor(0.8)
         assert (found.code, found.text) == ("floor", "recall@5 is 0.800, at least the 0.8 needed")
         assert self.floor(0.5, "tag:x").text == "recall@5 of tag:x is 0.400, below the 0.5 needed"
+
+    def test_a_score_just_below_does_not_read_as_if_it_reached(self) -> None:
+        record = amended(ranked([1, 1]), measures={"recall@5": Mean(mean=0.79996, n=2)}).record
+        found = outcome(FloorGate(measure="recall@5", min=0.8), NOTHING, record, NoBaseline("none"), TODAY)
+        assert found.text == "recall@5 is 0.79996, below the 0.8 needed"
+        found = outcome(
+            FloorGate(measure="recall@5", min=0.79995), NOTHING, record, NoBaseline("none"), TODAY
+        )
+        assert found.text == "recall@5 is 0.800, at least the 0.79995 needed"
 
     @pytest.mark.parametrize(
         ("part", "measure"), [("tag:none", "recall@5"), ("", "map"), ("tag:x", "map"), ("", "judged@5")]
@@ -651,7 +663,3 @@ class TestTurnedOver:
     def test_latency_is(self) -> None:
         gate = LatencyGate(stage="total", max_ratio=2.0)
         assert judged(gate, self.turned(SAME)).code == "latency-absent"
-
-
-def test_points() -> None:
-    assert points(0.0123) == "1.2 points"

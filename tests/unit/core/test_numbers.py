@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_action.reports import numbers
+from rageval_action.core import numbers
 
 
 @pytest.mark.parametrize(
