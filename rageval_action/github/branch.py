@@ -21,6 +21,9 @@ TRIES = 8
 LONGEST_WAIT = 8.0
 """Seconds between two tries. Of those who push at once one gets through in each round."""
 
+SAME = 3
+"""Tries at the same tip before a refusal counts as final; what GitHub tells of a branch may lag behind."""
+
 README = "README.md"
 MARKER = "<!-- rag-eval-action keeps this branch -->"
 ABOUT = f"""{MARKER}
@@ -53,16 +56,25 @@ def keep(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
         ApiError: GitHub refused, or others were always faster.
         ConfigError: `config.history-branch` when the branch is not one of ours.
     """
+    tips: list[str] = []
     attempt = 0
     while True:
         try:
-            return _commit(api, branch, path, renew, message)
+            tips.append(_tip(api, branch))
+            return _commit(api, branch, tips[-1], path, renew, message)
         except ApiError as error:
             # Objects that no branch names do no harm, so that a lost answer to a POST is no reason to stop either.
-            passing = error.failure in ("refused", "outage") and attempt + 1 < TRIES
-            if not passing or not api.budget.wait(min(float(2**attempt), LONGEST_WAIT)):
+            passing = error.failure == "outage" or (error.failure == "refused" and not _stands(tips))
+            if not passing or attempt + 1 == TRIES:
+                raise
+            if not api.budget.wait(min(2.0**attempt, LONGEST_WAIT)):
                 raise
         attempt += 1
+
+
+def _stands(tips: list[str]) -> bool:
+    """True when nobody has moved the branch between some tries: it is refused for another reason, a rule perhaps."""
+    return len(tips) >= SAME and len(set(tips[-SAME:])) == 1
 
 
 def read(api: Api, branch: str, path: str) -> bytes:
@@ -75,8 +87,7 @@ def read(api: Api, branch: str, path: str) -> bytes:
     return _file(api, tip, path) if tip else b""
 
 
-def _commit(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
-    tip = _tip(api, branch)
+def _commit(api: Api, branch: str, tip: str, path: str, renew: Renew, message: str) -> str:
     if tip and not _file(api, tip, README).startswith(MARKER.encode()):
         text = f"the branch {branch} was not begun by this action, so nothing is written to it."
         raise ConfigError("config.history-branch", text, hint="Name a branch that does not exist yet.")

@@ -88,17 +88,34 @@ def test_who_commits_meanwhile_is_not_overwritten(
     assert kept(github) == ([1] if begun else []) + [2, 3, 9]
 
 
-def test_a_branch_that_cannot_move_is_given_up_in_time(
-    api: Api, github: FakeGitHub, clock: FastClock
-) -> None:
+def test_a_branch_that_may_not_move_is_given_up_soon(api: Api, github: FakeGitHub, clock: FastClock) -> None:
     keep(api, 1)
     github.state.protected.add(BRANCH)
     with pytest.raises(ApiError, match="Changes must be made through a pull request") as caught:
         keep(api, 2)
     assert caught.value.failure == "refused"
-    assert len(clock.sleeps) == branch.TRIES - 1
-    assert max(clock.sleeps) <= branch.LONGEST_WAIT
+    assert clock.sleeps == [1.0, 2.0]
     assert kept(github) == [1]
+
+
+def test_where_others_are_always_faster_it_is_given_up_in_time(
+    api: Api, github: FakeGitHub, clock: FastClock
+) -> None:
+    keep(api, 1)
+    rivals = iter(range(100, 200))
+
+    def faster(name: str) -> str:
+        if name.startswith("PATCH /repos/acme/docs/git/refs/"):
+            made = f"{next(rivals)}".rjust(40, "0")
+            github.state.trees[made] = dict(github.state.branch_files(BRANCH))
+            github.state.branches[BRANCH] = github.state.put_commit(made, made, github.state.branches[BRANCH])
+        return ""
+
+    github.always = faster
+    with pytest.raises(ApiError, match="not a fast forward"):
+        keep(api, 2)
+    assert len(clock.sleeps) == branch.TRIES - 1
+    assert max(clock.sleeps) == branch.LONGEST_WAIT
 
 
 def test_without_the_permission_it_is_asked_once(
