@@ -72,6 +72,11 @@ def test_points_and_differences_agree_on_halves():
     assert numbers.share(0.125) == "13 %"
 
 
+def test_both_ends_of_an_interval_are_signed():
+    assert numbers.interval(-0.0314, 0.0004, 2) == "[−0.03, +<0.01]"
+    assert numbers.interval(0.0, 0.0125) == "[0, +0.013]"
+
+
 def test_an_undefined_score_is_a_word():
     assert numbers.score(None) == "not defined"
     assert numbers.score(0.69531) == "0.695"
