@@ -36,7 +36,7 @@ DECLARED = ("frozen", "kw_only", "omit_defaults", "eq")
 PRELOADED = ("numpy", "msgspec", "hypothesis")
 """What a fork need not load again."""
 
-COPIED = ("rageval_action", "tests", "pyproject.toml")
+COPIED = ("rageval_action", "tests", "docs", "pyproject.toml")
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),

@@ -15,6 +15,7 @@ from rageval_action.core.measures import (
     parse_measures,
 )
 from rageval_action.errors import ConfigError
+from tests.project import ROOT
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,31 @@ def test_every_measure_reads_back_what_it_prints(name: str) -> None:
     for cutoff in cutoffs:
         measure = Measure(name, cutoff)
         assert parse_measure(str(measure)) == measure
-        assert MEASURES[name].summary
-        assert MEASURES[name].source
+
+
+def test_the_page_of_measures_tells_each_as_it_is_defined() -> None:
+    table = [
+        line.strip("| ").split(" | ")
+        for line in (ROOT / "docs" / "measures.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("| `")
+    ]
+    assert [row[0] for row in table] == [
+        f"`{name}{ {'required': '@k', 'optional': '[@k]', 'forbidden': ''}[entry.cutoff] }`"
+        for name, entry in MEASURES.items()
+    ]
+    assert [tuple(row[1:3]) for row in table] == [
+        (entry.summary, entry.source) for entry in MEASURES.values()
+    ]
+    also = {
+        alias: row[0].strip("`").partition("[")[0].partition("@")[0]
+        for row in table
+        for alias in _coded(row[3:])
+    }
+    assert also == ALIASES
+
+
+def _coded(cells: list[str]) -> list[str]:
+    return [name.strip(" `|") for cell in cells for name in cell.split(",") if name.strip(" `|")]
 
 
 def test_aliases_name_measures_and_shadow_none() -> None:
@@ -86,6 +110,34 @@ def test_a_bad_cutoff_is_refused_by_name(text: str) -> None:
     assert caught.value.code == "config.bad-cutoff"
     assert text in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("Recall", '"Recall" needs a cutoff.', "Write recall@5, say."),
+        ("rprec@3", '"rprec@3": r-precision takes no cutoff.', "Write r-precision."),
+        (
+            "p@0",
+            '"p@0": the cutoff "0" is not a whole number from 1 to 1,000,000.',
+            "Write it as in recall@5.",
+        ),
+    ],
+)
+def test_a_bad_cutoff_is_told_with_what_to_write(text: str, message: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_measure(text)
+    assert (caught.value.message, caught.value.hint) == (message, hint)
+
+
+def test_an_unknown_measure_is_told_with_all_that_are_known() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_measure("P_10")
+    assert caught.value.message == 'there is no measure "P_10".'
+    assert caught.value.hint == (
+        'Did you mean "precision@10"? Known: recall@k, hit@k, precision@k, precision_returned@k, recall_cap@k, mrr[@k], '
+        "ndcg[@k], ndcg_exp@k, map[@k], r-precision, judged@k, unjudged@k."
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,9 +209,10 @@ def test_lists_that_cannot_be_read(texts: list[str], code: str) -> None:
 
 
 def test_a_number_without_a_measure_says_which_text_it_is_in() -> None:
-    with pytest.raises(ConfigError, match='"mrr,3": the number 3 follows no measure with a cutoff') as caught:
+    with pytest.raises(ConfigError) as caught:
         parse_measures(["mrr,3"])
-    assert "recall@1,3,5" in caught.value.hint
+    assert caught.value.message == '"mrr,3": the number 3 follows no measure with a cutoff.'
+    assert caught.value.hint == "Write recall@1,3,5."
 
 
 def test_the_default_ladder() -> None:
