@@ -30,7 +30,16 @@ from rageval_action.core.record import (
 )
 from rageval_action.core.setup import counted, listed
 from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.summary import golden_info, means, no_answer, query_sha256, scored, slice_means
+from rageval_action.core.summary import (
+    acl_judged,
+    acl_violations,
+    golden_info,
+    means,
+    no_answer,
+    query_sha256,
+    scored,
+    slice_means,
+)
 from rageval_action.core.types import (
     Chunk,
     GoldenSet,
@@ -124,7 +133,8 @@ def assemble(
         warm_up=run.warm_up,
         cost=run.cost,
         no_answer=no_answer(rows, settings.threshold),
-        acl_violations=sum(hit.acl_allowed is False for row in rows for hit in row.results),
+        acl_violations=acl_violations(rows),
+        acl_judged=acl_judged(rows),
         errors=sum(bool(row.error) for row in rows),
         policy=settings.policy,
         warnings=(

@@ -156,6 +156,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     Attributes:
         k: the headline cutoff: what the application feeds its generator.
         unit_measures: measures at another unit than the golden set's (`document` beside `chunk`), never mixed in.
+        acl_judged: queries that say who asks, and whose hits were judged; None in records that did not count them.
         errors: queries for which the retriever failed; they score 0 and stay in every mean.
         policy: the policy as used, as plain values.
     """
@@ -177,6 +178,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     cost: dict[str, float] = {}
     no_answer: NoAnswer
     acl_violations: Count = 0
+    acl_judged: Count | None = None
     errors: Count = 0
     policy: dict[str, object] = {}
     warnings: tuple[Notice, ...] = ()

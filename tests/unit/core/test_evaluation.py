@@ -252,7 +252,8 @@ class TestRecord:
         allowed = Hit(id="b#0", doc="b", rank=2, score=0.5, acl_allowed=True)
         unknown = Hit(id="c#0", doc="c", rank=3, score=0.4)
         bad = Ranking(query_id="q1", hits=(denied, allowed, unknown))
-        assert made([query("q1", {"a": 1})], [bad]).record.acl_violations == 1
+        found = made([query("q1", {"a": 1}), query("q2", {"a": 1})], [bad, ranking("q2", "a#0")]).record
+        assert (found.acl_violations, found.acl_judged) == (1, 1)
 
     def test_a_run_of_other_length_is_our_bug(self) -> None:
         with pytest.raises(ValueError, match="zip"):
