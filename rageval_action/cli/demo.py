@@ -17,7 +17,7 @@ from rageval_action.cli.evaluate import report
     "--examples",
     default="",
     metavar="DIR",
-    help="Folder of the examples; default: those that come with rageval.",
+    help="Folder of the examples; default: that of the clone.",
 )
 @click.option("--markdown", default="", metavar="FILE", help="Also write the pull request comment to FILE.")
 def demo(examples: str, markdown: str) -> None:
@@ -54,13 +54,14 @@ def demo(examples: str, markdown: str) -> None:
 
 
 def shipped() -> Path:
-    """The examples beside the checkout, or inside the installed package."""
+    """The examples of the clone that the command runs from or in: an installed package has none."""
     from rageval_action.errors import ConfigError
 
-    here = Path(__file__).resolve()
-    for folder in (here.parents[2] / "examples", here.parents[1] / "_examples"):
+    for folder in (Path(__file__).resolve().parents[2] / "examples", Path("examples")):
         if (folder / "rageval.yml").is_file():
             return folder
     raise ConfigError(
-        "demo.no-examples", "the examples are not installed.", hint="Give their folder to --examples."
+        "demo.no-examples",
+        "the examples are not part of the installed package.",
+        hint="Run it at the root of a clone of the repository, or give the clone's folder examples to --examples.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from rageval_action.core.record import MEMBERS, Record
+from rageval_action.errors import ConfigError
 from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 
@@ -241,6 +243,18 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
     done = rageval("demo", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Retrieval got worse.")
+
+
+def test_an_installed_demo_takes_the_examples_of_the_folder_it_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("rageval_action.cli.demo")
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "site/rageval_action/cli/demo.py"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="not part of the installed package"):
+        module.shipped()
+    monkeypatch.chdir(ROOT)
+    assert module.shipped() == Path("examples")
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -195,6 +195,10 @@ def test_merge_drift_and_add(harbour: Path) -> None:
     assert "Cohen's kappa not defined (all answers are the same), Krippendorff's" in alike.stdout
     assert "nan" not in alike.stdout
 
+    write(harbour / "c.jsonl", {"id": "c", "query": "Who?", "relevant": ["sails.md"]})
+    gone = rageval("golden", "drift", "c.jsonl", "--snapshot", "index", cwd=harbour)
+    assert "Without --old-snapshot an id that was renamed" in gone.stdout
+
     lost = rageval("golden", "drift", "a.jsonl", "--snapshot", "index", "--patch", "-", cwd=harbour)
     assert lost.returncode == 1
     subprocess.run(["git", "init", "-q", "."], cwd=harbour, check=True)
