@@ -132,7 +132,7 @@ class _Index:
         return found
 
     def renamed(self, doc: str) -> str:
-        """The document that now holds most of an old one's chunks, whole or inside larger ones; empty when none does."""
+        """The document that now holds most of an old one's chunks, also inside larger ones; empty when none does."""
         own = self.old_docs.get(doc, ())
         places = (self.by_text.get(fold(one.text)) or self.elsewhere(one.text) for one in own)
         homes = Counter(place.doc for place in places if place is not None)

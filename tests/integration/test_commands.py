@@ -298,6 +298,7 @@ def test_a_reader_that_goes_away_is_no_verdict(
     assert (done.returncode, done.stderr) == (141, "")
 
 
+OPTIONS = "Options stand in the configuration file: `retriever: {name: command, command: …}`."
 GATE = "Example: {measure: recall@5, max_drop: 0.02}."
 
 
@@ -311,7 +312,7 @@ GATE = "Example: {measure: recall@5, max_drop: 0.02}."
         ),
         (
             "retriever: command\n",
-            "ci.yml: retriever command: the retriever command needs the option command.",
+            "ci.yml: retriever command: the retriever command needs the option command. " + OPTIONS,
         ),
         ("golden: ''\n", "no snapshot was given. Give --snapshot, or `snapshot:` in ci.yml."),
         (

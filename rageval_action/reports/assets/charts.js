@@ -119,7 +119,7 @@ function moveChart(queries) {
 function scoresChart(values, threshold) {
   if (!values.length) return null;
   const plot = Plot.plot({
-    width: WIDTH, height: 130, x: { label: "score of the best hit", grid: true },
+    width: WIDTH, height: 130, x: { label: "score of the best hit", grid: true, tickFormat: (score) => String(Number(score.toFixed(4))) },
     marks: [Plot.dotX(values, Plot.dodgeY({ x: "score", fill: (d) => (threshold !== null && d.score >= threshold ? COLOURS.worse : COLOURS.pr), r: 4 })),
       threshold !== null ? Plot.ruleX([threshold], { stroke: "currentColor", strokeDasharray: "4 3" }) : null],
   });

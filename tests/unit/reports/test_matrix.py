@@ -79,7 +79,9 @@ def test_only_comparisons_that_were_made_are_counted():
     against = Against(n=10, delta=0.1, ci=(0.0, 0.2), p=0.02, p_adjusted=0.02, better=1, worse=0, same=9)
     rows = (
         Configuration(name="first", retriever="dense", scores={"mrr": SCORE}, queries=10),
-        Configuration(name="second", retriever="bm25", scores={"mrr": SCORE}, against={"mrr": against}, queries=10),
+        Configuration(
+            name="second", retriever="bm25", scores={"mrr": SCORE}, against={"mrr": against}, queries=10
+        ),
         Configuration(name="third", retriever="", scores={"mrr": NotRun(reason="no key")}),
     )
     table = Matrix(golden="g", queries=10, unit="document", measures=("mrr",), configurations=rows)
