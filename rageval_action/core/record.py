@@ -35,6 +35,9 @@ RECORD_BYTES = 64 << 20
 FILE_CHECKSUM = "sha256"
 """The parameter that holds the checksum of the file that a retriever read its rankings from."""
 
+TIMED_QUERIES = "latency_queries"
+"""The parameter that says how many queries were timed: it goes by the number of queries and chunks."""
+
 QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
@@ -109,8 +112,15 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> str:
-        """The parameters in one line, without the checksum of a run file: another run is no other retriever."""
-        told = sorted((name, value) for name, value in self.parameters.items() if name != FILE_CHECKSUM)
+        """The parameters in one line, without those by which no retriever is another one.
+
+        They are the checksum of a run file, and how many queries were timed, also of a part (`dense.…`).
+        """
+        told = sorted(
+            (name, value)
+            for name, value in self.parameters.items()
+            if name != FILE_CHECKSUM and name.rpartition(".")[2] != TIMED_QUERIES
+        )
         return " ".join(f"{name}={value}" for name, value in told)
 
 
