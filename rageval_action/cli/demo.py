@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rageval_action.cli.common import configure, world
-from rageval_action.cli.evaluate import report
+from rageval_action.cli.evaluate import closer, report
 
 
 @click.command()
@@ -46,11 +46,8 @@ def demo(examples: str, markdown: str) -> None:
     report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
-    click.echo("See every query with both rankings in a browser, or look at one of them closely:")
-    click.echo(
-        f"  rageval report {out / 'candidate'} --baseline {out / 'baseline'} --config {config} --out report.html"
-    )
-    click.echo(f"  rageval explain q118 {out / 'candidate'} --baseline {out / 'baseline'}")
+    for line in closer(told, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config):
+        click.echo(line)
 
 
 def shipped() -> Path:

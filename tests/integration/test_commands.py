@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -243,6 +244,18 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
     done = rageval("demo", cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Retrieval got worse.")
+
+
+def test_a_comparison_ends_with_commands_that_look_closer(project: Path) -> None:
+    assert evaluate(project, "before")[0] == 0
+    write_index(project / "smaller", documents=dict(list(DOCUMENTS.items())[1:]))
+    told = evaluate(project, "after", "--snapshot", "smaller", "--baseline", "before")[1].splitlines()
+    commands = [shlex.split(line)[1:] for line in told if line.startswith("  rageval ")]
+    assert [words[0] for words in commands] == ["report", "explain"]
+    for words in commands:
+        assert rageval(*words, cwd=project).returncode == 0
+    quiet = evaluate(project, "again", "--baseline", "before", "--markdown", "-")[1]
+    assert "rageval explain" not in quiet
 
 
 def test_an_installed_demo_takes_the_examples_of_the_folder_it_runs_in(
