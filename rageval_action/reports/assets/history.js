@@ -24,7 +24,7 @@
     const marks = told.marks.map((mark) => ({ ...mark, date: dates[place.get(mark.run_id)] }));
     const width = wide ? Math.min(1120, document.documentElement.clientWidth - 70) : WIDTH;
     const plot = Plot.plot({
-      width, height: wide ? 320 : 170, marginLeft: 52, x: { type: "utc", label: null }, y: { label: "score", grid: true, nice: true, zero: false, tickFormat: (score) => String(Number(score.toFixed(4))) },
+      width, height: wide ? 320 : 170, marginLeft: 52, x: { type: "utc", label: null }, y: { label: "score", grid: true, nice: true, zero: false, tickFormat: tick },
       marks: [
         Plot.ruleX(wide ? marks : [], { x: "date", stroke: (mark) => KINDS[mark.kind], strokeOpacity: 0.55, strokeDasharray: "3 3" }),
         creep ? Plot.rectY([creep], { x1: () => dates[place.get(creep.since)], x2: () => dates[place.get(creep.now)], y1: creep.after, y2: creep.before, fill: "var(--worse)", fillOpacity: 0.12 }) : null,
