@@ -56,6 +56,8 @@ from rageval_action.core.types import (
 TRIVIAL_SHARE = 0.02
 """When k is more than this share of the documents, a hit says little (design §5)."""
 
+NOT_TO_MISS = "all of them fit, so that next to nothing can be missed"
+
 MOSTLY = 0.5
 
 
@@ -292,7 +294,8 @@ def _warnings(golden: GoldenSet, linked: Linked, snapshot: Snapshot, run: Run, k
     notes = [*golden.notices, *snapshot.notices, *linked.notices, *run.notices]
     manifest = snapshot.manifest
     if k > TRIVIAL_SHARE * manifest.documents:
-        text = f"k = {k} of {manifest.documents} documents: in a corpus this small a hit is easy"
+        easy = "in a corpus this small a hit is easy"
+        text = f"k = {k} of {manifest.documents} documents: {easy if k < manifest.documents else NOT_TO_MISS}"
         notes.append(Notice(code="corpus.small", text=text))
     synthetic = sum(query.source == "synthetic" for query in golden.queries)
     if synthetic > MOSTLY * len(golden.queries):

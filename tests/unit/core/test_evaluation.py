@@ -396,6 +396,12 @@ class TestWarnings:
             note = next(note for note in found.record.warnings if note.code == "corpus.small")
             assert note.text == f"k = 2 of {documents} documents: in a corpus this small a hit is easy"
 
+    @pytest.mark.parametrize("documents", [1, 2])
+    def test_a_corpus_that_fits_into_k(self, documents: int) -> None:
+        found = made([query("q1", {"a": 1})], [ranking("q1")], held=snapshot(documents=documents))
+        note = next(note for note in found.record.warnings if note.code == "corpus.small")
+        assert note.text.endswith(": all of them fit, so that next to nothing can be missed")
+
     def test_mostly_synthetic(self) -> None:
         def asked(synthetic: int) -> RunRecord:
             sources = ["synthetic" if number < synthetic else "human" for number in range(4)]
