@@ -21,7 +21,15 @@ from rageval_action.core.record import (
     RunRecord,
     SnapshotInfo,
 )
-from rageval_action.core.summary import means, no_answer, query_sha256, scored, slice_means
+from rageval_action.core.summary import (
+    acl_judged,
+    acl_violations,
+    means,
+    no_answer,
+    query_sha256,
+    scored,
+    slice_means,
+)
 from rageval_action.core.types import Chunk, EvidenceItems, Grades, Groups, Hit, Judgments, Unanswerable, Unit
 
 NOW = datetime.datetime(2031, 5, 4, 12, 0, tzinfo=datetime.UTC)
@@ -135,7 +143,8 @@ def run(rows: Sequence[QueryRow], corpus: Sequence[Chunk], **more: Any) -> RunRe
         measures=means(done, measures),
         slices=slice_means(done, measures),
         no_answer=no_answer(done, more.pop("threshold", None)),
-        acl_violations=sum(hit.acl_allowed is False for one in done for hit in one.results),
+        acl_violations=acl_violations(done),
+        acl_judged=acl_judged(done),
         errors=sum(bool(one.error) for one in done),
     )
     return RunRecord(record=replace(record, **more), queries=done, corpus=hashed)

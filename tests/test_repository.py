@@ -115,7 +115,6 @@ LIMITS = {
     ],
     "ARCHITECTURE.md": [
         f"Up to {search.SMALL / 1e6:.0f} million scores one numpy product",
-        f"Up to {statistics._SMALL} queries every draw serves twice",
     ],
     "docs/action.md": [
         f"up to {baseline.MAX_DISTANCE} commits back",

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from rageval_action.cli.common import configure, world
-from rageval_action.cli.evaluate import report
+from rageval_action.cli.evaluate import closer, report
 
 
 @click.command()
@@ -17,7 +17,7 @@ from rageval_action.cli.evaluate import report
     "--examples",
     default="",
     metavar="DIR",
-    help="Folder of the examples; default: those that come with rageval.",
+    help="Folder of the examples; default: that of the clone.",
 )
 @click.option("--markdown", default="", metavar="FILE", help="Also write the pull request comment to FILE.")
 def demo(examples: str, markdown: str) -> None:
@@ -46,21 +46,19 @@ def demo(examples: str, markdown: str) -> None:
     report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
-    click.echo("See every query with both rankings in a browser, or look at one of them closely:")
-    click.echo(
-        f"  rageval report {out / 'candidate'} --baseline {out / 'baseline'} --config {config} --out report.html"
-    )
-    click.echo(f"  rageval explain q118 {out / 'candidate'} --baseline {out / 'baseline'}")
+    for line in closer(told, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config):
+        click.echo(line)
 
 
 def shipped() -> Path:
-    """The examples beside the checkout, or inside the installed package."""
+    """The examples of the clone that the command runs from or in: an installed package has none."""
     from rageval_action.errors import ConfigError
 
-    here = Path(__file__).resolve()
-    for folder in (here.parents[2] / "examples", here.parents[1] / "_examples"):
+    for folder in (Path(__file__).resolve().parents[2] / "examples", Path("examples")):
         if (folder / "rageval.yml").is_file():
             return folder
     raise ConfigError(
-        "demo.no-examples", "the examples are not installed.", hint="Give their folder to --examples."
+        "demo.no-examples",
+        "the examples are not part of the installed package.",
+        hint="Run it at the root of a clone of the repository, or give the clone's folder examples to --examples.",
     )

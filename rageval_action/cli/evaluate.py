@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,22 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
         write_files(Path(out), files)
         old = before.record.record if isinstance(before, pipeline.Baseline) else None
         report(told, candidate, json_target, markdown, candidate.record, before=old)
+        if baseline and "-" not in (json_target, markdown):
+            click.echo("\n" + "\n".join(closer(told, out, baseline, settings.snapshot, config)))
         return told.exit_code
+
+
+def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) -> Iterator[str]:
+    """Where to look next: the commands that show every query, and the worst one."""
+    both = f"{shlex.quote(record)} --baseline {shlex.quote(baseline)}"
+    if Path(snapshot).is_dir():
+        both += f" --snapshot {shlex.quote(snapshot)}"
+    policy = f" --config {shlex.quote(config)}" if config else ""
+    yield "See every query with both rankings in a browser:"
+    yield f"  rageval report {both}{policy} --out report.html"
+    if told.queries:
+        yield "Look at one of them closely:"
+        yield f"  rageval explain {shlex.quote(told.queries[0].id)} {both}"
 
 
 def encode_document(told: Any) -> bytes:

@@ -20,7 +20,7 @@ SHOWN = 10
 def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -> None:
     """Add queries of a log, with the documents that were clicked or praised, to FILE as rows to be reviewed.
 
-    E-mail addresses, phone numbers and keys are replaced; who asked is never written down.
+    E-mail addresses are replaced, and with the extra [check] phone numbers and keys; who asked is never written down.
     """
     from rageval_action.core.problems import Problems
     from rageval_action.errors import GoldenError

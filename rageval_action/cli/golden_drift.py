@@ -20,9 +20,7 @@ SHOWN = 20
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--snapshot", required=True, metavar="DIR", help="The index that the set must hold for.")
-@click.option(
-    "--old-snapshot", default="", metavar="DIR", help="The index it was made for: places lost chunk ids."
-)
+@click.option("--old-snapshot", default="", metavar="DIR", help="The index it was made for: places lost ids.")
 @click.option(
     "--patch", default="", metavar="FILE", help="Write the proposed changes as a unified diff; - shows it."
 )
@@ -70,6 +68,12 @@ def drift(file: str, snapshot: str, old_snapshot: str, patch: str, json_target: 
             click.echo(f"  {file}:{loss.line} {loss.id} {loss.kind} {loss.why}: {loss.what!r}{to}")
         if len(found.losses) > SHOWN:
             click.echo(f"  … and {len(found.losses) - SHOWN} more (--json)")
+        if not old_snapshot and any(
+            loss.kind != "evidence" and loss.why == "deleted" for loss in found.losses
+        ):
+            click.echo(
+                "Without --old-snapshot an id that was renamed or cut anew cannot be told from a deleted one."
+            )
     return 1 if found.losses and not apply_ else 0
 
 

@@ -34,11 +34,26 @@ def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bo
     if terminal:
         from rageval_action.golden.review import terminal as text
 
-        text.review(
-            session, key=click.getchar, line=lambda prompt: click.prompt(prompt, default=""), show=click.echo
-        )
+        text.review(session, key=_key, line=lambda prompt: click.prompt(prompt, default=""), show=click.echo)
         return
     _serve(session, port, no_browser=no_browser)
+
+
+def _key() -> str:
+    """One key.
+
+    Raises:
+        ConfigError: `review.no-terminal`.
+    """
+    from rageval_action.errors import ConfigError
+
+    try:
+        return click.getchar()
+    except OSError as error:
+        hint = "Leave --terminal out to review on a page."
+        raise ConfigError(
+            "review.no-terminal", "there is no terminal to read keys from.", hint=hint
+        ) from error
 
 
 def _serve(session: Session, port: int, *, no_browser: bool) -> None:

@@ -20,6 +20,9 @@ OVERREPRESENTED = 1.5
 
 LOSSES = ("lost", "worse")
 
+BEATEN = ("outranked", "below-depth")
+"""Causes that say no more than that other texts rank above the right one."""
+
 
 class Advice(Struct, frozen=True):
     """What to try, and where that is founded: `source` names a paper, a manual or a standard."""
@@ -46,7 +49,8 @@ ADVICE: dict[str, Advice] = {
         "Wang et al. 2022 (E5: query and passage prefixes); Karpukhin et al. 2020 (DPR)",
     ),
     "not-indexed": Advice(
-        "The text is gone from the index: look at ingestion (deleted, filtered out or never split into chunks).",
+        "Neither the id nor its texts are in the index: look at ingestion (deleted, filtered out, never split into "
+        "chunks, or renamed and cut anew at once).",
         "the record's corpus hashes: neither the id nor half of its texts are there",
     ),
     "re-identified": Advice(
@@ -170,16 +174,26 @@ def _rivals(lost: Sequence[QueryChange]) -> list[Cluster]:
 def _slices(lost: Sequence[QueryChange], slices: Mapping[str, Sequence[str]]) -> list[Cluster]:
     """Slices that hold more of the losses than of the queries."""
     sizes = Counter(name for names in slices.values() for name in names)
-    groups: dict[str, list[str]] = {}
+    groups: dict[str, list[QueryChange]] = {}
     for change in lost:
         for name in slices.get(change.id, ()):
-            groups.setdefault(name, []).append(change.id)
+            groups.setdefault(name, []).append(change)
     found = []
-    for name, ids in groups.items():
+    for name, members in groups.items():
         expected = len(lost) * sizes[name] / len(slices)
-        if len(ids) >= SMALLEST_GROUP and len(ids) >= OVERREPRESENTED * expected:
-            advice = "exact-terms" if any(word in name for word in ("exact", "keyword", "code")) else "slice"
-            found.append(
-                Cluster(kind="slice", name=name, queries=tuple(ids), advice=advice, fitting=len(ids))
-            )
+        if len(members) >= SMALLEST_GROUP and len(members) >= OVERREPRESENTED * expected:
+            found.append(_slice(name, members))
     return found
+
+
+def _slice(name: str, members: Sequence[QueryChange]) -> Cluster:
+    """Exact terms call for lexical search only where other texts won: not where the text is gone or is there twice."""
+    beaten = sum(change.cause in BEATEN for change in members)
+    exact = beaten > 0 and any(word in name for word in ("exact", "keyword", "code"))
+    return Cluster(
+        kind="slice",
+        name=name,
+        queries=tuple(change.id for change in members),
+        advice="exact-terms" if exact else "slice",
+        fitting=beaten if exact else len(members),
+    )

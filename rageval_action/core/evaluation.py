@@ -30,7 +30,16 @@ from rageval_action.core.record import (
 )
 from rageval_action.core.setup import counted, listed
 from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.summary import golden_info, means, no_answer, query_sha256, scored, slice_means
+from rageval_action.core.summary import (
+    acl_judged,
+    acl_violations,
+    golden_info,
+    means,
+    no_answer,
+    query_sha256,
+    scored,
+    slice_means,
+)
 from rageval_action.core.types import (
     Chunk,
     GoldenSet,
@@ -46,6 +55,8 @@ from rageval_action.core.types import (
 
 TRIVIAL_SHARE = 0.02
 """When k is more than this share of the documents, a hit says little (design §5)."""
+
+NOT_TO_MISS = "all of them fit, so that next to nothing can be missed"
 
 MOSTLY = 0.5
 
@@ -124,7 +135,8 @@ def assemble(
         warm_up=run.warm_up,
         cost=run.cost,
         no_answer=no_answer(rows, settings.threshold),
-        acl_violations=sum(hit.acl_allowed is False for row in rows for hit in row.results),
+        acl_violations=acl_violations(rows),
+        acl_judged=acl_judged(rows),
         errors=sum(bool(row.error) for row in rows),
         policy=settings.policy,
         warnings=(
@@ -282,7 +294,8 @@ def _warnings(golden: GoldenSet, linked: Linked, snapshot: Snapshot, run: Run, k
     notes = [*golden.notices, *snapshot.notices, *linked.notices, *run.notices]
     manifest = snapshot.manifest
     if k > TRIVIAL_SHARE * manifest.documents:
-        text = f"k = {k} of {manifest.documents} documents: in a corpus this small a hit is easy"
+        easy = "in a corpus this small a hit is easy"
+        text = f"k = {k} of {manifest.documents} documents: {easy if k < manifest.documents else NOT_TO_MISS}"
         notes.append(Notice(code="corpus.small", text=text))
     synthetic = sum(query.source == "synthetic" for query in golden.queries)
     if synthetic > MOSTLY * len(golden.queries):

@@ -236,9 +236,9 @@ def overlap(query: str, text: str) -> float | None:
 
 
 def find(rows: Sequence[QueryRow], wanted: str) -> list[QueryRow]:
-    """The row of this id; else the rows whose text holds the words, in file order."""
+    """The row of this id; else the rows whose text holds `wanted`, else those that hold all of its words."""
     exact = [row for row in rows if row.query_id == wanted]
-    if exact:
-        return exact
     plain = wanted.casefold()
-    return [row for row in rows if plain in row.query.casefold()]
+    whole = exact or [row for row in rows if plain in row.query.casefold()]
+    asked = words(wanted)
+    return whole or [row for row in rows if asked and asked <= words(row.query)]

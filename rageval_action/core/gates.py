@@ -184,8 +184,10 @@ def _non_inferior(row: MeasureRow, allowed: float) -> tuple[State, str]:
     if low >= -allowed - TOLERANCE:
         return "pass", "a larger drop is ruled out"
     if high < -allowed - TOLERANCE:
-        return "fail", "a larger drop is certain"
-    return "inconclusive", "a larger drop can be neither ruled in nor out"
+        return "fail", "a larger drop is ruled in"
+    moved = f"{row.better + row.worse} of {plural(row.n, 'query', 'queries')} changed"
+    span = f"{numbers.delta(100 * low, 1)} to {numbers.delta(100 * high, 1)} points"
+    return "inconclusive", f"with {moved}, nothing from {span} can be ruled out"
 
 
 _RULES = {"observed": _observed, "significant": _significant, "non-inferior": _non_inferior}

@@ -20,6 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.core.record import Instant, Mean, Record
+from rageval_action.core.setup import UNSTATED
 from rageval_action.core.statistics import holm
 from rageval_action.errors import RecordError
 
@@ -219,9 +220,9 @@ def _marks(before: Point | None, after: Point) -> list[Mark]:
     if before.golden != after.golden:
         differs("golden set", f"{before.queries} → {after.queries} queries")
     if before.model != after.model:
-        differs("model", f"{before.model or 'none'} → {after.model or 'none'}")
+        differs("model", f"{before.model or UNSTATED} → {after.model or UNSTATED}")
     if before.chunker != after.chunker:
-        differs("chunker", f"{before.chunker or 'none'} → {after.chunker or 'none'}")
+        differs("chunker", f"{before.chunker or UNSTATED} → {after.chunker or UNSTATED}")
     if before.retriever != after.retriever:
         differs("retriever", f"{before.retriever} → {after.retriever}")
     if before.snapshot != after.snapshot and (before.model, before.chunker) == (after.model, after.chunker):
@@ -274,6 +275,11 @@ def _creeping(points: Sequence[Point], series: Sequence[Series], tolerance: floa
     for (one, part), p in zip(others, ps, strict=True):
         found += _told(points, one, part, p, tolerance) if p <= ALPHA else []
     return tuple(found)
+
+
+def comparable(told: History) -> int:
+    """Records that the headline is looked at over: since the golden set or k last changed, or the last release."""
+    return int(_stretch(told.points, told.series[0]).values.size) if told.series else 0
 
 
 def _testable(stretch: _Stretch, tolerance: float) -> bool:

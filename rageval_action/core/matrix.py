@@ -184,17 +184,27 @@ def _paired(first: RunRecord, other: RunRecord, measure: str) -> Paired:
 
 
 def _warnings(outcomes: Sequence[Outcome]) -> tuple[Notice, ...]:
-    """Each configuration's own warnings, once, and what makes the rows hard to compare."""
-    told: dict[Notice, None] = {}
-    for name, record in outcomes:
-        if isinstance(record, RunRecord):
-            for notice in record.record.warnings:
-                told.setdefault(notice)
-            if record.record.acl_violations:
-                text = f"{name} returned {record.record.acl_violations} hits that the query may not see"
-                told.setdefault(Notice(code="matrix.acl", text=text))
-    depths = {record.record.retriever.depth for _, record in outcomes if isinstance(record, RunRecord)}
+    """Each configuration's own warnings, once, and what makes the rows hard to compare.
+
+    One that not every configuration gave names those that did.
+    """
+    measured = {name: record.record for name, record in outcomes if isinstance(record, RunRecord)}
+    given: dict[Notice, list[str]] = {}
+    for name, record in measured.items():
+        for notice in record.warnings:
+            given.setdefault(notice, []).append(name)
+    found = [
+        notice
+        if len(names) == len(measured)
+        else msgspec.structs.replace(notice, text=f"{', '.join(names)}: {notice.text}")
+        for notice, names in given.items()
+    ]
+    for name, record in measured.items():
+        if record.acl_violations:
+            text = f"{name} returned {record.acl_violations} hits that the query may not see"
+            found.append(Notice(code="matrix.acl", text=text))
+    depths = {record.retriever.depth for record in measured.values()}
     if len(depths) > 1:
         text = f"rankings are of different depths ({', '.join(map(str, sorted(depths)))}): mrr and map depend on it"
-        told.setdefault(Notice(code="matrix.depth", text=text))
-    return tuple(told)
+        found.append(Notice(code="matrix.depth", text=text))
+    return tuple(found)

@@ -35,6 +35,9 @@ RECORD_BYTES = 64 << 20
 FILE_CHECKSUM = "sha256"
 """The parameter that holds the checksum of the file that a retriever read its rankings from."""
 
+TIMED_QUERIES = "latency_queries"
+"""The parameter that says how many queries were timed: it goes by the number of queries and chunks."""
+
 QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
@@ -109,8 +112,15 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
 
     @property
     def settings(self) -> str:
-        """The parameters in one line, without the checksum of a run file: another run is no other retriever."""
-        told = sorted((name, value) for name, value in self.parameters.items() if name != FILE_CHECKSUM)
+        """The parameters in one line, without those by which no retriever is another one.
+
+        They are the checksum of a run file, and how many queries were timed, also of a part (`dense.…`).
+        """
+        told = sorted(
+            (name, value)
+            for name, value in self.parameters.items()
+            if name != FILE_CHECKSUM and name.rpartition(".")[2] != TIMED_QUERIES
+        )
         return " ".join(f"{name}={value}" for name, value in told)
 
 
@@ -156,6 +166,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     Attributes:
         k: the headline cutoff: what the application feeds its generator.
         unit_measures: measures at another unit than the golden set's (`document` beside `chunk`), never mixed in.
+        acl_judged: queries that say who asks, and whose hits were judged; None in records that did not count them.
         errors: queries for which the retriever failed; they score 0 and stay in every mean.
         policy: the policy as used, as plain values.
     """
@@ -177,6 +188,7 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     cost: dict[str, float] = {}
     no_answer: NoAnswer
     acl_violations: Count = 0
+    acl_judged: Count | None = None
     errors: Count = 0
     policy: dict[str, object] = {}
     warnings: tuple[Notice, ...] = ()

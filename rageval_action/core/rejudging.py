@@ -12,7 +12,16 @@ from rageval_action.core.linking_notes import Asked
 from rageval_action.core.measures import Measure
 from rageval_action.core.record import QueryRow, RunRecord
 from rageval_action.core.relabel import Kept, evidence_of
-from rageval_action.core.summary import golden_info, means, no_answer, query_sha256, scored, slice_means
+from rageval_action.core.summary import (
+    acl_judged,
+    acl_violations,
+    golden_info,
+    means,
+    no_answer,
+    query_sha256,
+    scored,
+    slice_means,
+)
 from rageval_action.core.types import (
     EvidenceItem,
     EvidenceItems,
@@ -58,7 +67,8 @@ def rejudged(run: RunRecord, golden: GoldenSet, measures: tuple[Measure, ...]) -
         slices=slice_means(rows, measures),
         no_answer=no_answer(rows, run.record.no_answer.threshold),
         errors=sum(bool(row.error) for row in rows),
-        acl_violations=sum(hit.acl_allowed is False for row in rows for hit in row.results),
+        acl_violations=acl_violations(rows),
+        acl_judged=acl_judged(rows),
         warnings=(*golden.notices, *others),
     )
     return RunRecord(record=record, queries=rows, corpus=run.corpus)

@@ -24,6 +24,9 @@ RETRIEVAL = ("model", "chunker", "corpus", "snapshot", "retriever", "metric")
 
 MOST_NAMED = 10
 
+UNSTATED = "not stated"
+"""Stands where a record says nothing: a snapshot need not name its chunker, and may well have had one."""
+
 QUERIES = ("query", "queries")
 
 

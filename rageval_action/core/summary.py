@@ -85,3 +85,13 @@ def no_answer(rows: Sequence[QueryRow], threshold: float | None) -> NoAnswer:
         return NoAnswer(n=len(track), threshold=threshold, reason="the retriever failed for all of them")
     false = sum(any(hit.score >= threshold for hit in row.results) for row in answered)
     return NoAnswer(n=len(track), threshold=threshold, false_retrieval_rate=false / len(answered))
+
+
+def acl_violations(rows: Sequence[QueryRow]) -> int:
+    """Hits that their query may not see."""
+    return sum(hit.acl_allowed is False for row in rows for hit in row.results)
+
+
+def acl_judged(rows: Sequence[QueryRow]) -> int:
+    """Queries with a hit that was judged for access: without any, no violation means nothing."""
+    return sum(any(hit.acl_allowed is not None for hit in row.results) for row in rows)

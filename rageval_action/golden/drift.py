@@ -132,9 +132,10 @@ class _Index:
         return found
 
     def renamed(self, doc: str) -> str:
-        """The document that now holds most of an old one's chunks; empty when none does."""
+        """The document that now holds most of an old one's chunks, also inside larger ones; empty when none does."""
         own = self.old_docs.get(doc, ())
-        homes = Counter(self.by_text[fold(one.text)].doc for one in own if fold(one.text) in self.by_text)
+        places = (self.by_text.get(fold(one.text)) or self.elsewhere(one.text) for one in own)
+        homes = Counter(place.doc for place in places if place is not None)
         name, count = homes.most_common(1)[0] if homes else ("", 0)
         return name if own and count >= SHARED * len(own) else ""
 

@@ -28,9 +28,10 @@ class Merged(Struct, frozen=True, kw_only=True):
     """The outcome: rows in A's order, then those only B has.
 
     Attributes:
-        decisions: agreement on accepted or rejected, over rows that both decided.
-        grades: agreement on the grade of every id or quote that either of them judged, over rows in both files;
-            one that an annotator does not list counts as not relevant.
+        decisions: agreement on accepted or rejected, over rows that both decided; one without `review` was decided
+            by nobody, and would agree with itself.
+        grades: agreement on the grade of every id or quote that either of them judged, over the same rows; one that
+            an annotator does not list counts as not relevant.
     """
 
     rows: tuple[dict[str, Any], ...]
@@ -56,10 +57,10 @@ def merge(a: RowFile, b: RowFile, on_conflict: OnConflict) -> Merged:
         found = _conflicts(row, other)
         conflicts += found
         states = (_state(row), _state(other))
-        if "pending" not in states:
+        if "pending" not in states and "review" in row and "review" in other:
             decided.append(states)
-        left, right = grades(row), grades(other)
-        graded += [(left.get(key, 0), right.get(key, 0)) for key in sorted(left.keys() | right.keys())]
+            left, right = grades(row), grades(other)
+            graded += [(left.get(key, 0), right.get(key, 0)) for key in sorted(left.keys() | right.keys())]
         rows.append(_joined(row, other, found, on_conflict))
     only_b = [row for row in b if str(row["id"]) not in a]
     return Merged(

@@ -67,7 +67,7 @@ def _verdict(told: Explanation) -> str:
     by = f" by {numbers.listed(list(told.by), 3)}" if told.by else ""
     also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
     more = f"; {', '.join(also)}" if also else ""
-    why = "It was missing before because of" if told.change in UPWARDS else "Cause:"
+    why = "It was missing before:" if told.change in UPWARDS else "Cause:"
     return f"{words}. {why} {told.cause}{by} ({told.meaning}{more})."
 
 

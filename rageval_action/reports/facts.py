@@ -9,6 +9,7 @@ from rageval_action.core import numbers
 from rageval_action.core.clusters import ADVICE, Cluster
 from rageval_action.core.document import ComparisonDocument
 from rageval_action.core.record import Record
+from rageval_action.core.setup import UNSTATED
 from rageval_action.core.types import Notice
 from rageval_action.reports.parts import ChangeLine, ClusterLine, Fact, LatencyLine
 from rageval_action.reports.sentences import failed_with, gate_text, label_effect, waived
@@ -47,19 +48,20 @@ STATES = {"cannot_measure": "cannot measure", "no_baseline": "no baseline"}
 def changed(document: ComparisonDocument) -> tuple[ChangeLine, ...]:
     """Everything that is not as it was; a new policy is told among the caveats."""
     return tuple(
-        ChangeLine(name=factor.name, before=factor.before or "none", after=factor.after or "none")
+        ChangeLine(name=factor.name, before=factor.before or UNSTATED, after=factor.after or UNSTATED)
         for factor in document.factors
     )
 
 
-def unchanged(document: ComparisonDocument) -> tuple[str, ...]:
-    """What stayed the same, so that nobody has to ask."""
+def unchanged(document: ComparisonDocument, record: Record) -> tuple[str, ...]:
+    """What stayed the same, so that nobody has to ask; of what neither side names, nobody can know."""
     if document.baseline is None:
         return ()
     moved = {factor.name for factor in document.factors}
     if "snapshot" in moved:
         moved.add("corpus")
-    return tuple(name for name in WATCHED if name not in moved)
+    stated = {"model": record.snapshot.model, "chunker": record.snapshot.chunker}
+    return tuple(name for name in WATCHED if name not in moved and stated.get(name, name))
 
 
 def gates(document: ComparisonDocument) -> tuple[Fact, ...]:
@@ -130,7 +132,12 @@ def acl(record: Record) -> str:
     ]
     if record.acl_violations:
         return f"{numbers.plural(record.acl_violations, 'hit')} that the query may not see ({how})."
-    return f"No hit that a query may not see ({how})."
+    if record.acl_judged is None:
+        return f"No hit that a query may not see ({how})."
+    if not record.acl_judged:
+        return "Access was not judged: no query that was answered says who asks."
+    asking = numbers.plural(record.acl_judged, "query that says", "queries that say")
+    return f"No forbidden hit in {asking} who asks ({how})."
 
 
 def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:

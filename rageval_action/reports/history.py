@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.core import escape, numbers
-from rageval_action.core.history import SHORTEST, TOLERANCE, Creep, History, Mark, Point, Series
+from rageval_action.core.history import SHORTEST, TOLERANCE, Creep, History, Mark, Point, Series, comparable
 from rageval_action.reports.charts import THEME, label
 from rageval_action.reports.html import document
 
@@ -63,14 +63,29 @@ def markdown(told: History) -> str:
     return "\n".join(lines).strip("\n") + "\n"
 
 
+class _Calm(Struct, frozen=True):
+    """What is said where nothing is creeping: that nothing is, or that nobody could tell."""
+
+    kind: Literal["tip", "note"]
+    word: str
+    title: str
+    text: str
+
+
+def _calm(told: History) -> _Calm:
+    n = comparable(told)
+    since = f"{numbers.plural(n, 'record')} since the golden set, k or the release last changed"
+    if n < SHORTEST:
+        return _Calm(
+            "note", "No verdict", "Too few records to tell.", f"{since}; at least {SHORTEST} are needed."
+        )
+    return _Calm("tip", "No creep", "Nothing has fallen in small steps.", f"{since}.")
+
+
 def _alarms(told: History) -> list[str]:
-    if not told.creep and len(told.points) < SHORTEST:
-        return ["> [!NOTE]", f"> **Too few records to tell** ({len(told.points)}; at least {SHORTEST})."]
     if not told.creep:
-        return [
-            "> [!TIP]",
-            f"> **No creep.** Nothing has fallen in small steps over {numbers.plural(len(told.points), 'record')}.",
-        ]
+        calm = _calm(told)
+        return [f"> [!{calm.kind.upper()}]", f"> **{calm.title}** {calm.text}"]
     told_by = [f"> - {escape.markdown(sentence(alarm, told.points), 500)}" for alarm in told.creep[:10]]
     small = all(alarm.largest_step <= TOLERANCE + 1e-9 for alarm in told.creep)
     told_how = f", though no single step was over {numbers.points(TOLERANCE)}" if small else ""
@@ -129,6 +144,7 @@ class _Drawn(Struct, frozen=True, kw_only=True):
     series: tuple[Series, ...]
     creep: tuple[Creep, ...]
     sentences: list[str]
+    calm: _Calm
     latency: list[float | None]
 
 
@@ -143,6 +159,7 @@ def html(told: History) -> str:
         series=tuple(_thinned(one) for one in told.series[:MOST_SERIES]),
         creep=told.creep,
         sentences=[sentence(alarm, told.points) for alarm in told.creep],
+        calm=_calm(told),
         latency=[one.latency_p50 for one in told.points],
     )
     count = numbers.plural(len(told.points), "record")

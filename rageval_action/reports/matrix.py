@@ -26,10 +26,11 @@ def body(matrix: Matrix) -> list[list[str]]:
 def notes(matrix: Matrix, quote: Callable[[str], str] = str) -> list[str]:
     """What stands under the table; `quote` is put around text that is not ours."""
     first = quote(matrix.configurations[0].name) if matrix.configurations else ""
-    others = max(0, len(matrix.configurations) - 1)
+    main = matrix.measures[0] if matrix.measures else ""
+    compared = sum(main in row.against for row in matrix.configurations)
     judged = (
         f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and won/lost "
-        f"are against {first}; p is adjusted for {numbers.plural(others, 'comparison')}."
+        f"are against {first}; p is adjusted for {numbers.plural(compared, 'comparison')}."
     )
     timed = (
         f"Times are per query, by stage ({', '.join(STAGES)}), after a warm-up, on one machine; a stage that a "

@@ -30,6 +30,12 @@ TITLES: dict[Word, str] = {
     "pass": "No retrieval regression",
 }
 
+WORSE: dict[Word, str] = {
+    "inconclusive": "Retrieval got worse, and a gate cannot be decided",
+    "pass": "Retrieval got worse, within what the gates allow",
+}
+"""Verdict -> title where the headline measure fell beyond chance and no gate of it failed."""
+
 FAILURES = {
     "acl": "Retrieval shows what the asker may not see",
     "floor": "Retrieval is below the floor",
@@ -64,18 +70,22 @@ MOST_REASONS = 4
 
 def title(document: ComparisonDocument) -> tuple[str, str]:
     """Kind of alert and words of the verdict."""
-    words = TITLES[document.verdict]
+    alert, words = ALERTS[document.verdict], TITLES[document.verdict]
     if document.verdict == "fail" and document.reasons:
         words = FAILURES.get(document.reasons[0].code, words)
     if document.verdict == "pass" and waived(document):
         return "NOTE", "Waived: retrieval got worse"
-    if document.verdict == "pass" and _improved(document):
+    reading = _reading(document)
+    if reading == "worse" and document.verdict in WORSE:
+        words = WORSE[document.verdict]
+        alert = "NOTE" if document.verdict == "pass" else alert
+    if document.verdict == "pass" and reading == "better":
         words = "Retrieval got better"
     if document.verdict == "pass" and only_labels(document):
         words = "Only the labels changed, retrieval did not"
     if document.overridden and not document.exit_code:
         return "NOTE", f"Accepted: {words[0].lower()}{words[1:]}"
-    return ALERTS[document.verdict], words
+    return alert, words
 
 
 def void(document: ComparisonDocument) -> bool:
@@ -107,9 +117,9 @@ def label_effect(document: ComparisonDocument) -> str:
     )
 
 
-def _improved(document: ComparisonDocument) -> bool:
+def _reading(document: ComparisonDocument) -> str:
     row = headline(document)
-    return row is not None and row.reading == "better"
+    return row.reading if row else ""
 
 
 def headline(document: ComparisonDocument) -> MeasureRow | None:

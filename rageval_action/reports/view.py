@@ -132,7 +132,7 @@ def view(
         baseline_sha=document.baseline.sha if document.baseline else "",
         candidate_sha=record.git.sha,
         changed=facts.changed(document),
-        unchanged=facts.unchanged(document),
+        unchanged=facts.unchanged(document, record),
         caveats=caveats,
         compared=bool(document.measures),
         measures=lines.measures(whole, document.k, void=sentences.void(document))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rageval_action.core.record import TIMED_QUERIES
 from rageval_action.core.types import Hit, Notice, Query, Ranking, Run
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers.hits import HitMaker
@@ -191,7 +192,7 @@ class DenseRetriever:
             "score": _SCORE_MEANS[metric],
             "search": "exact",
             "query_vectors": str(getattr(self._context.encode, "origin", "given")),
-            "latency_queries": timed,
+            TIMED_QUERIES: timed,
         }
 
 

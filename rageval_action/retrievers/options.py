@@ -115,6 +115,7 @@ class Options:
             raise ConfigError(
                 "config.missing-option",
                 f"the retriever {self._retriever} needs the option {name}.",
+                hint=f"Options stand in the configuration file: `retriever: {{name: {self._retriever}, {name}: …}}`.",
                 where=f"retriever {self._retriever}",
             )
         return default

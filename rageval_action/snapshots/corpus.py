@@ -52,7 +52,14 @@ def read_corpus(path: Path) -> Corpus:
     return Corpus(chunks=tuple(chunk for _, chunk in rows), notices=reader.notices())
 
 
+A_FILE = 'Give a file of chunks, one JSON object a line: {"id": …, "doc": …, "text": …}.'
+
+
 def _load(path: Path, where: str) -> bytes:
+    if path.is_dir():
+        raise SnapshotError(
+            "snapshot.not-found", "the corpus is a folder, not a file.", hint=A_FILE, where=where
+        )
     if not path.is_file():
         raise SnapshotError("snapshot.not-found", "there is no such corpus file.", where=where)
     data = path.read_bytes()

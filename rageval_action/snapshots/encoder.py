@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rageval_action.core.hashing import query_key
+from rageval_action.core.numbers import plural
+from rageval_action.core.types import Notice
 from rageval_action.errors import CannotMeasureError, SnapshotError
 from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.model import load_model
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rageval_action.core.snapshot import Snapshot
-    from rageval_action.core.types import Notice
     from rageval_action.snapshots.model import Embedder
 
 Load: TypeAlias = "Callable[[str, str], Embedder]"
@@ -28,7 +29,8 @@ _SAME_MODEL = 0.5
 
 _SHOWN = 80
 
-_LIBRARY = 'install the model\'s library with: pip install "rag-eval-action[embed]"'
+_EXTRA = 'pip install "rag-eval-action[embed]"'
+_LIBRARY = f"install the model's library with: {_EXTRA}"
 
 _OF_A_FOLDER = (
     "Either build the snapshot with --queries GOLDEN, which keeps the query vectors beside the chunks, or "
@@ -74,7 +76,20 @@ class QueryEncoder:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What a reader must know about the vectors."""
-        return () if self._model is None else self._model.notices
+        if self._model is not None:
+            return self._model.notices
+        return self._unused() if self._used_cache else ()
+
+    def _unused(self) -> tuple[Notice, ...]:
+        """A model that was asked for by name and by which nothing was embedded; of a path only its end is told."""
+        asked, made_by = Path(self._model_path).name, self._snapshot.manifest.model
+        if not asked or asked == Path(made_by).name:
+            return ()
+        text = (
+            f"the model {asked} was not used: all query vectors came with the snapshot, from {made_by or 'a model'}"
+            f"{'' if made_by else ' that it does not name'}"
+        )
+        return (Notice(code="snapshot.model-unused", text=text),)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimension).
@@ -139,14 +154,15 @@ class QueryEncoder:
         try:
             return self._load(name, "" if self._model_path else about.revision)
         except CannotMeasureError as error:
-            raise self._nothing(texts, f"{error.message} {error.hint}".rstrip(" .")) from error
+            told = error.message if _EXTRA in error.hint else f"{error.message} {error.hint}"
+            raise self._nothing(texts, told.rstrip(" .")) from error
 
     def _nothing(self, texts: list[str], reason: str) -> CannotMeasureError:
         first = texts[0] if len(texts[0]) <= _SHOWN else texts[0][:_SHOWN] + "…"
         return CannotMeasureError(
             "snapshot.no-query-vectors",
-            f'{len(texts)} query vectors are neither in the snapshot nor computable, the first for "{first}": '
-            f"{reason}.",
+            f"{plural(len(texts), 'query vector is', 'query vectors are')} neither in the snapshot nor computable, the "
+            f'first for "{first}": {reason}.',
             hint=(_OF_A_STORE if self._snapshot.manifest.build_id.startswith(IMPORTED) else _OF_A_FOLDER),
             where=self._snapshot.path,
         )

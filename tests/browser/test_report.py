@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import sys
 import time
@@ -247,8 +248,6 @@ def test_the_report_is_small_beside_its_data():
 @functools.cache
 def creeping() -> str:
     """A history of sixty records that creeps down."""
-    import datetime
-
     from rageval_action.core.history import Point, history
     from rageval_action.core.record import Mean
     from rageval_action.reports.history import html as drawn
@@ -284,3 +283,22 @@ def test_a_history_opens_in_silence_and_can_be_read_by_all(opened, scheme):
     assert [
         rule["id"] for rule in found.response["violations"] if rule["impact"] in ("serious", "critical")
     ] == []
+
+
+def test_a_lone_value_has_no_more_decimals_than_it_needs(opened):
+    from rageval_action.core.history import Point, history
+    from rageval_action.core.record import Mean
+    from rageval_action.reports.history import html as drawn
+
+    start = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
+    level = [
+        Point(
+            run_id=f"run-{at}",
+            created_at=start + datetime.timedelta(days=at),
+            measures={"mrr": Mean(mean=1.0, n=9)},
+        )
+        for at in range(2)
+    ]
+    seen = opened(drawn(history(level)))
+    ticks = seen.page.locator("svg text").all_text_contents()
+    assert [text for text in ticks if text.startswith("1.0")] == ["1.00"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 
 from rageval_action.core.record import MEMBERS, Record
+from rageval_action.errors import ConfigError
 from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 
@@ -243,6 +246,30 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
     assert done.stdout.startswith("Retrieval got worse.")
 
 
+def test_a_comparison_ends_with_commands_that_look_closer(project: Path) -> None:
+    assert evaluate(project, "before")[0] == 0
+    write_index(project / "smaller", documents=dict(list(DOCUMENTS.items())[1:]))
+    told = evaluate(project, "after", "--snapshot", "smaller", "--baseline", "before")[1].splitlines()
+    commands = [shlex.split(line)[1:] for line in told if line.startswith("  rageval ")]
+    assert [words[0] for words in commands] == ["report", "explain"]
+    for words in commands:
+        assert rageval(*words, cwd=project).returncode == 0
+    quiet = evaluate(project, "again", "--baseline", "before", "--markdown", "-")[1]
+    assert "rageval explain" not in quiet
+
+
+def test_an_installed_demo_takes_the_examples_of_the_folder_it_runs_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = importlib.import_module("rageval_action.cli.demo")
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "site/rageval_action/cli/demo.py"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match="not part of the installed package"):
+        module.shipped()
+    monkeypatch.chdir(ROOT)
+    assert module.shipped() == Path("examples")
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     "words",
@@ -284,6 +311,7 @@ def test_a_reader_that_goes_away_is_no_verdict(
     assert (done.returncode, done.stderr) == (141, "")
 
 
+OPTIONS = "Options stand in the configuration file: `retriever: {name: command, command: …}`."
 GATE = "Example: {measure: recall@5, max_drop: 0.02}."
 
 
@@ -297,7 +325,7 @@ GATE = "Example: {measure: recall@5, max_drop: 0.02}."
         ),
         (
             "retriever: command\n",
-            "ci.yml: retriever command: the retriever command needs the option command.",
+            "ci.yml: retriever command: the retriever command needs the option command. " + OPTIONS,
         ),
         ("golden: ''\n", "no snapshot was given. Give --snapshot, or `snapshot:` in ci.yml."),
         (

@@ -124,7 +124,7 @@ def test_an_explanation_of_a_lost_query(records):
     assert done.returncode == 0
     assert "Cause: not-indexed" in done.stdout
     assert "Should find parking (grade 1): rank 1 → not ranked" in done.stdout
-    assert "What to try: The text is gone from the index" in done.stdout
+    assert "What to try: Neither the id nor its texts are in the index" in done.stdout
 
 
 def test_an_explanation_for_machines(records):

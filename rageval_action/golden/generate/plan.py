@@ -13,7 +13,7 @@ from msgspec import Struct
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.generate.candidates import STYLES, Slot
 from rageval_action.golden.generate.prompting import CURRENT
-from rageval_action.golden.generate.sampling import stratified, usable
+from rageval_action.golden.generate.sampling import FEWEST_CHARACTERS, stratified, usable
 from rageval_action.golden.text import content_tokens
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class Plan(Struct, frozen=True, kw_only=True):
     usable: int
 
 
+_LONGER = (
+    f"A chunk needs at least {FEWEST_CHARACTERS} characters of running text (a Chinese one counts as 2.5)."
+)
+
+
 def make_plan(chunks: Sequence[Chunk], settings: Settings) -> Plan:
     """Lay the questions out over the chunks.
 
@@ -97,7 +102,7 @@ def make_plan(chunks: Sequence[Chunk], settings: Settings) -> Plan:
         passed = (
             ", ".join(f"{count} {reason}" for reason, count in sample.skipped.items()) or "there are none"
         )
-        raise GoldenError("generate.no-chunks", f"no chunk can carry a question: {passed}.")
+        raise GoldenError("generate.no-chunks", f"no chunk can carry a question: {passed}.", hint=_LONGER)
     ordered = stratified(sample.chunks, settings.seed)
     multi = round(settings.questions * settings.multi)
     nothing = round(settings.questions * settings.unanswerable)

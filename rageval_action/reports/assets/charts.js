@@ -29,6 +29,9 @@ function figure(title, note, keys, plot, head, rows) {
     plot, h("details", {}, h("summary", {}, "The numbers"), tableOf(head, rows)));
 }
 
+/* A lone value has no neighbour that says how many decimals it needs: two to four. */
+const tick = (score) => score.toFixed(4).replace(/0{1,2}$/, "");
+
 const counted = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const bothKeys = (compared) => (compared ? [["base", COLOURS.base], ["this pull request", COLOURS.pr]] : []);
 /* Rounds as `numbers.fixed` does: halves away from zero, what is only the noise of binary fractions dropped first. */
@@ -119,7 +122,7 @@ function moveChart(queries) {
 function scoresChart(values, threshold) {
   if (!values.length) return null;
   const plot = Plot.plot({
-    width: WIDTH, height: 130, x: { label: "score of the best hit", grid: true },
+    width: WIDTH, height: 130, x: { label: "score of the best hit", grid: true, tickFormat: tick },
     marks: [Plot.dotX(values, Plot.dodgeY({ x: "score", fill: (d) => (threshold !== null && d.score >= threshold ? COLOURS.worse : COLOURS.pr), r: 4 })),
       threshold !== null ? Plot.ruleX([threshold], { stroke: "currentColor", strokeDasharray: "4 3" }) : null],
   });

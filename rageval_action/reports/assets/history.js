@@ -11,10 +11,10 @@
 
   function verdict() {
     const alarm = told.sentences.length > 0;
-    document.getElementById("verdict").append(h("div", { class: `verdict ${alarm ? "warning" : "tip"}` },
-      h("p", { class: "word" }, alarm ? "Creeping" : "No creep"),
-      h("h1", { id: "verdict-title" }, alarm ? "Retrieval is creeping down." : "Nothing has fallen in small steps."),
-      alarm ? h("ul", {}, told.sentences.map((text) => h("li", {}, `${text}.`))) : h("p", {}, `${counted(told.runs.length, "record was", "records were")} looked at.`)));
+    document.getElementById("verdict").append(h("div", { class: `verdict ${alarm ? "warning" : told.calm.kind}` },
+      h("p", { class: "word" }, alarm ? "Creeping" : told.calm.word),
+      h("h1", { id: "verdict-title" }, alarm ? "Retrieval is creeping down." : told.calm.title),
+      alarm ? h("ul", {}, told.sentences.map((text) => h("li", {}, `${text}.`))) : h("p", {}, told.calm.text)));
   }
 
   function chart(series, wide) {
@@ -24,7 +24,7 @@
     const marks = told.marks.map((mark) => ({ ...mark, date: dates[place.get(mark.run_id)] }));
     const width = wide ? Math.min(1120, document.documentElement.clientWidth - 70) : WIDTH;
     const plot = Plot.plot({
-      width, height: wide ? 320 : 170, marginLeft: 52, x: { type: "utc", label: null }, y: { label: "score", grid: true, nice: true, zero: false },
+      width, height: wide ? 320 : 170, marginLeft: 52, x: { type: "utc", label: null }, y: { label: "score", grid: true, nice: true, zero: false, tickFormat: tick },
       marks: [
         Plot.ruleX(wide ? marks : [], { x: "date", stroke: (mark) => KINDS[mark.kind], strokeOpacity: 0.55, strokeDasharray: "3 3" }),
         creep ? Plot.rectY([creep], { x1: () => dates[place.get(creep.since)], x2: () => dates[place.get(creep.now)], y1: creep.after, y2: creep.before, fill: "var(--worse)", fillOpacity: 0.12 }) : null,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_action.errors import ConfigError
 from rageval_action.golden.formats import read_golden
 from tests.fakes.anthropic_server import FakeAnthropic
 from tests.fakes.harbour import FACTS, Brain, chunks
@@ -195,6 +196,10 @@ def test_merge_drift_and_add(harbour: Path) -> None:
     assert "Cohen's kappa not defined (all answers are the same), Krippendorff's" in alike.stdout
     assert "nan" not in alike.stdout
 
+    write(harbour / "c.jsonl", {"id": "c", "query": "Who?", "relevant": ["sails.md"]})
+    gone = rageval("golden", "drift", "c.jsonl", "--snapshot", "index", cwd=harbour)
+    assert "Without --old-snapshot an id that was renamed" in gone.stdout
+
     lost = rageval("golden", "drift", "a.jsonl", "--snapshot", "index", "--patch", "-", cwd=harbour)
     assert lost.returncode == 1
     subprocess.run(["git", "init", "-q", "."], cwd=harbour, check=True)
@@ -211,6 +216,18 @@ def test_merge_drift_and_add(harbour: Path) -> None:
     assert "1 questions left out: no-clicks" in done.stdout
     added = lines(harbour / "a.jsonl")[2]
     assert (added["query"], added["review"], added["source"]) == ("berth for [email]", "pending", "log")
+
+
+def test_review_without_a_terminal_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rageval_action.cli import golden_review
+
+    def nothing() -> str:
+        raise OSError(6, "No such device or address: /dev/tty")
+
+    monkeypatch.setattr(golden_review.click, "getchar", nothing)
+    with pytest.raises(ConfigError, match="no terminal") as caught:
+        golden_review._key()
+    assert "--terminal" in caught.value.hint
 
 
 def test_review_on_the_terminal(harbour: Path) -> None:

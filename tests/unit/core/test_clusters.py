@@ -81,6 +81,14 @@ def test_exact_terms_call_for_lexical_search():
     assert by_kind(found, "slice")[0][2] == "exact-terms"
 
 
+def test_no_lexical_search_is_advised_for_exact_terms_lost_otherwise():
+    slices = {f"q{at}": ["tag:exact-term"] if at < 10 else [] for at in range(100)}
+    copies = [lost("q1", "duplicate"), lost("q2", "not-indexed")]
+    assert by_kind(clusters(copies, slices), "slice")[0][2] == "slice"
+    found = clusters([*copies, lost("q3", "below-depth")], slices)
+    assert [(group.advice, group.fitting) for group in found if group.kind == "slice"] == [("exact-terms", 1)]
+
+
 def test_every_advice_has_a_source_and_every_cause_of_a_loss_an_advice():
     for advice in ADVICE.values():
         assert advice.text.endswith(".")

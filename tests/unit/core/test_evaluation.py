@@ -252,7 +252,8 @@ class TestRecord:
         allowed = Hit(id="b#0", doc="b", rank=2, score=0.5, acl_allowed=True)
         unknown = Hit(id="c#0", doc="c", rank=3, score=0.4)
         bad = Ranking(query_id="q1", hits=(denied, allowed, unknown))
-        assert made([query("q1", {"a": 1})], [bad]).record.acl_violations == 1
+        found = made([query("q1", {"a": 1}), query("q2", {"a": 1})], [bad, ranking("q2", "a#0")]).record
+        assert (found.acl_violations, found.acl_judged) == (1, 1)
 
     def test_a_run_of_other_length_is_our_bug(self) -> None:
         with pytest.raises(ValueError, match="zip"):
@@ -394,6 +395,12 @@ class TestWarnings:
         if told:
             note = next(note for note in found.record.warnings if note.code == "corpus.small")
             assert note.text == f"k = 2 of {documents} documents: in a corpus this small a hit is easy"
+
+    @pytest.mark.parametrize("documents", [1, 2])
+    def test_a_corpus_that_fits_into_k(self, documents: int) -> None:
+        found = made([query("q1", {"a": 1})], [ranking("q1")], held=snapshot(documents=documents))
+        note = next(note for note in found.record.warnings if note.code == "corpus.small")
+        assert note.text.endswith(": all of them fit, so that next to nothing can be missed")
 
     def test_mostly_synthetic(self) -> None:
         def asked(synthetic: int) -> RunRecord:

@@ -125,6 +125,14 @@ def test_queries_are_found_by_id_or_by_words():
     assert find(rows, "nothing") == []
 
 
+def test_words_of_a_query_need_not_stand_together():
+    texts = ("Rotate the key?", "The key")
+    rows = [one.revised(query=text) for one, text in zip(ranked([1, 2]).queries, texts, strict=True)]
+    assert [one.query_id for one in find(rows, "key, rotate")] == ["q000"]
+    assert [one.query_id for one in find(rows, "the key")] == ["q000", "q001"]
+    assert find(rows, "?!") == []
+
+
 def test_a_query_that_only_changed_its_text_has_no_advice():
     change = QueryChange(
         id="q000",
@@ -150,7 +158,7 @@ def test_advice_follows_the_rank_with_and_without_a_baseline():
 def test_what_a_gained_query_was_missed_for_is_past():
     made = told(ranked([9]), ranked([1]))
     assert (made.change, made.cause, made.advice) == ("gained", "outranked", "")
-    assert any("It was missing before because of outranked by f1" in line for line in lines(made))
+    assert any("It was missing before: outranked by f1" in line for line in lines(made))
 
 
 def test_without_a_baseline_it_says_what_is_found():

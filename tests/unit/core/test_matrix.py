@@ -91,3 +91,12 @@ def test_warnings_are_told_once_and_leaks_and_depths_are_named() -> None:
         ("matrix.depth", "rankings are of different depths (50, 100): mrr and map depend on it"),
     ]
     assert table.configurations[1].acl_violations == 3
+
+
+def test_a_warning_of_some_configurations_names_them() -> None:
+    said = Notice(code="golden.unknown-id", text="`x` is not in the snapshot", where="g:3")
+    warned = amended(FIRST, warnings=(said,))
+    table = tabulate([("a", FIRST), ("b", warned), ("c", warned)], MEASURES, "g")
+    assert table.warnings == (
+        Notice(code="golden.unknown-id", text="b, c: `x` is not in the snapshot", where="g:3"),
+    )

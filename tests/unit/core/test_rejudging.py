@@ -85,6 +85,7 @@ def test_counts_are_of_the_rows_that_are_left() -> None:
     assert (only_first.errors, only_first.acl_violations) == (0, 1)
     only_second = rejudged(before, golden(query("q2", relevant={"a": 1})), MEASURES).record
     assert (only_second.errors, only_second.acl_violations) == (1, 0)
+    assert (only_first.acl_judged, only_second.acl_judged) == (1, 0)
 
 
 def test_warnings_about_the_old_golden_set_go() -> None:

@@ -182,6 +182,11 @@ class TestFactors:
             "hybrid c=2 k1=1.6",
         )
 
+    @pytest.mark.parametrize("name", ["latency_queries", "dense.latency_queries"])
+    def test_how_many_queries_were_timed_makes_no_other_retriever(self, name: str) -> None:
+        before, after = (ranked([1], parameters={"metric": "ip", name: timed}) for timed in (27, 28))
+        assert compared(before, after).factors == ()
+
     def test_a_new_fingerprint_beside_another_retriever_is_a_factor_of_its_own(self) -> None:
         assert [one.name for one in changed(fingerprint="0" * 64, name="bm25")] == ["retriever", "snapshot"]
 

@@ -87,7 +87,13 @@ def test_conflicts_are_listed_and_wait_by_default(two) -> None:
     assert (merged.only_a, merged.only_b) == (("5",), ("6",))
     assert merged.decisions.n == 3
     assert merged.decisions.observed == pytest.approx(2 / 3)
-    assert merged.grades.n == 6
+    assert merged.grades.n == 5
+
+
+def test_rows_that_nobody_reviewed_are_no_agreement(two) -> None:
+    untouched = [{"id": str(number), "query": f"{number}?", "relevant": ["d1"]} for number in range(7, 40)]
+    merged = merge(*two([*A, *untouched], [*B, *untouched]), "pending")
+    assert (merged.decisions.n, merged.grades.n) == (3, 5)
 
 
 def test_conflicts_can_be_settled_by_one_or_by_what_both_say(two) -> None:
@@ -228,6 +234,7 @@ def test_why_evidence_was_lost(
     [
         (["f#0"], [Chunk(id="new-7", doc="fees", text=OLD[2].text)], "re-identified", ["new-7"]),
         ({"manual": 3}, [Chunk(id="h#0", doc="handbook", text=OLD[4].text)], "renamed", {"handbook": 3}),
+        (["fees"], [Chunk(id="p", doc="prices", text=f"New. {OLD[2].text} End.")], "renamed", ["prices"]),
         (["x#0"], [Chunk(id="t", doc="tide", text="else")], "deleted", None),
         (["never-there"], [Chunk(id="t", doc="tide", text="else")], "deleted", None),
     ],

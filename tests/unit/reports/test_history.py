@@ -25,16 +25,23 @@ def test_an_alarm_says_since_when_how_far_and_in_how_many_steps():
 
 
 def test_no_alarm_says_so_too():
-    assert "**No creep.** Nothing has fallen in small steps over 8 records." in markdown(
-        history(points([0.9] * 8))
-    )
+    text = markdown(history(points([0.9] * 8)))
+    since = "8 records since the golden set, k or the release last changed."
+    assert text.startswith(f"> [!TIP]\n> **Nothing has fallen in small steps.** {since}\n")
 
 
 def test_too_few_records_are_no_all_clear():
     text = markdown(history(points([0.925, 0.875, 0.775, 0.625, 0.525])))
-    assert text.startswith("> [!NOTE]\n> **Too few records to tell** (5; at least 6).")
-    assert "No creep" not in text
-    assert "**No creep.**" in markdown(history(points([0.9] * 6)))
+    assert text.startswith("> [!NOTE]\n> **Too few records to tell.** 5 records since")
+    assert "Nothing has fallen" not in text
+    assert "**Nothing has fallen in small steps.**" in markdown(history(points([0.9] * 6)))
+
+
+def test_records_of_another_golden_set_are_no_all_clear():
+    told = history(points([0.9] * 9, golden=["old"] * 7 + ["new"] * 2))
+    assert "**Too few records to tell.** 2 records since" in markdown(told)
+    assert "Too few records to tell." in html(told)
+    assert "Nothing has fallen" not in html(told)
 
 
 def test_steps_are_called_small_only_when_they_were():

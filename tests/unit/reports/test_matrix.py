@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from rageval_action.core.matrix import Configuration, Matrix, Measured, NotRun
+from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
 from rageval_action.core.types import Notice
-from rageval_action.reports.matrix import markdown, page, show
+from rageval_action.reports.matrix import markdown, notes, page, show
 from tests.unit.reports.situations import NASTY
 from tests.unit.reports.test_terminal import Screen
 
@@ -73,3 +73,16 @@ def test_a_screen_shows_control_characters_and_markup_as_text(monkeypatch):
     assert "\u202e" not in shown
     assert "[bold]x[/bold]" in shown
     assert "a b" in shown
+
+
+def test_only_comparisons_that_were_made_are_counted():
+    against = Against(n=10, delta=0.1, ci=(0.0, 0.2), p=0.02, p_adjusted=0.02, better=1, worse=0, same=9)
+    rows = (
+        Configuration(name="first", retriever="dense", scores={"mrr": SCORE}, queries=10),
+        Configuration(
+            name="second", retriever="bm25", scores={"mrr": SCORE}, against={"mrr": against}, queries=10
+        ),
+        Configuration(name="third", retriever="", scores={"mrr": NotRun(reason="no key")}),
+    )
+    table = Matrix(golden="g", queries=10, unit="document", measures=("mrr",), configurations=rows)
+    assert notes(table)[0].endswith("p is adjusted for 1 comparison.")

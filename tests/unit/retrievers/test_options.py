@@ -53,8 +53,9 @@ def test_a_bad_value_is_refused_where_it_stands(read: str, value: object) -> Non
 
 
 def test_a_required_option_is_asked_for() -> None:
-    with pytest.raises(ConfigError, match="needs the option file"):
+    with pytest.raises(ConfigError, match="needs the option file") as caught:
         Options("x", {}).text("file")
+    assert "`retriever: {name: x, file: …}`" in caught.value.hint
 
 
 def test_nested_tables_and_lists_become_one_level() -> None:

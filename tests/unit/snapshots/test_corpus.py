@@ -85,3 +85,5 @@ def test_files_that_are_no_corpus(tmp_path: Path) -> None:
     with pytest.raises(SnapshotError) as caught:
         read_corpus(tmp_path / "none.jsonl")
     assert caught.value.code == "snapshot.not-found"
+    with pytest.raises(SnapshotError, match="a folder, not a file"):
+        read_corpus(tmp_path)

@@ -66,6 +66,18 @@ def test_cached_vectors_need_no_model(snapshot: Snapshot) -> None:
     assert encode([]).shape == (0, 4)
 
 
+def test_a_model_that_embeds_nothing_is_told(snapshot: Snapshot) -> None:
+    for asked, told in (
+        ("", []),
+        (f"/models/{ABOUT.model}", []),
+        ("/models/other", ["the model other was not used"]),
+    ):
+        encode = query_encoder(snapshot, model_path=asked)
+        assert encode.notices == ()
+        encode(["one"])
+        assert [notice.text.partition(":")[0] for notice in encode.notices] == told
+
+
 def test_importing_the_encoder_loads_no_model_library(snapshot: Snapshot) -> None:
     before = "sentence_transformers" in sys.modules
     query_encoder(snapshot)(["one"])
@@ -121,7 +133,11 @@ def test_the_missing_library_is_named(snapshot: Snapshot, monkeypatch: pytest.Mo
     with pytest.raises(CannotMeasureError) as caught:
         query_encoder(snapshot)(["lost"])
     assert caught.value.code == "snapshot.no-query-vectors"
-    assert "is not installed" in caught.value.message
+    assert caught.value.message.startswith(
+        '1 query vector is neither in the snapshot nor computable, the first for "lost"'
+    )
+    assert caught.value.message.endswith("is not installed.")
+    assert str(caught.value).count("pip install") == 1
     with pytest.raises(CannotMeasureError) as caught:
         load_model("any")
     assert (caught.value.code, caught.value.exit_code) == ("snapshot.embed-extra-missing", 3)
