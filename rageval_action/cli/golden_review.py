@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.speech import say
 
 if TYPE_CHECKING:
     from rageval_action.golden.review.session import Session
@@ -35,7 +36,7 @@ def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bo
         from rageval_action.golden.review import terminal as text
 
         text.review(
-            session, key=click.getchar, line=lambda prompt: click.prompt(prompt, default=""), show=click.echo
+            session, key=click.getchar, line=lambda prompt: click.prompt(prompt, default=""), show=say
         )
         return
     _serve(session, port, no_browser=no_browser)
@@ -47,16 +48,14 @@ def _serve(session: Session, port: int, *, no_browser: bool) -> None:
     from rageval_action.golden.review.server import ReviewServer
 
     server = ReviewServer(session, port)
-    click.echo(f"Review {session.path} at {server.url}")
-    click.echo("Ctrl-C ends it; every decision is in the file already.")
+    say(f"Review {session.path} at {server.url}")
+    say("Ctrl-C ends it; every decision is in the file already.")
     if not no_browser:
         webbrowser.open(server.url)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         counts = session.counts()
-        click.echo(
-            f"\n{counts['accepted']} accepted, {counts['rejected']} rejected, {counts['pending']} pending."
-        )
+        say(f"\n{counts['accepted']} accepted, {counts['rejected']} rejected, {counts['pending']} pending.")
     finally:
         server.server_close()

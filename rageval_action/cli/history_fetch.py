@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-import click
 from msgspec import Struct
 
+from rageval_action.cli.speech import say
 from rageval_action.core.record import RECORD
 from rageval_action.errors import CannotMeasureError, ConfigError, RagevalError
 from rageval_action.github import branch
@@ -107,7 +107,7 @@ def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str
         lambda number, data: write_files(place / str(number), {RECORD: data}),
     )
     for note in found.notes:
-        click.echo(f"rageval: not fetched: {note}", err=True)
+        say(f"rageval: not fetched: {note}", err=True)
     if found.lost and not found.fetched and not known:
         text = f"none of the {found.lost:,} records that GitHub holds could be fetched."
         raise CannotMeasureError("history.outage", text, where=asked.repository)

@@ -12,6 +12,7 @@ import sys
 import click
 
 from rageval_action import __version__
+from rageval_action.cli.speech import say
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
 
 COMMANDS: dict[str, str] = {
@@ -104,7 +105,7 @@ def run() -> int:
     try:
         code = root.main(standalone_mode=False)
     except RagevalError as error:
-        click.echo(f"rageval: {error}", err=True)
+        say(f"rageval: {error}", err=True)
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("rageval: stopped.", err=True)

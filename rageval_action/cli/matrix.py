@@ -11,6 +11,7 @@ import click
 
 from rageval_action.cli.common import world, write_text
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
+from rageval_action.cli.speech import say
 from rageval_action.config import BY_NAME, Config, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
 
@@ -89,13 +90,13 @@ def _outcome(name: str, config: Config) -> Any:
     from rageval_action.errors import GoldenError
 
     if sys.stderr.isatty():
-        click.echo(f"measuring {name}", err=True)
+        say(f"measuring {name}", err=True)
     try:
         return pipeline.evaluate(config, world())
     except GoldenError:
         raise  # nothing can be measured with it
     except RagevalError as error:
-        click.echo(f"{name}: not run: {error}", err=True)
+        say(f"{name}: not run: {error}", err=True)
         return NotRun(reason=f"{error.message} [{error.code}]")
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from rageval_action.errors import GoldenError
@@ -84,6 +86,20 @@ def load(location: str | Path) -> dict[str, Part]:
     return {role: _load_one(role, path) for role, path in parse_location(location).items()}
 
 
+@contextlib.contextmanager
+def no_deeper_than_we_can(location: str | Path) -> Iterator[None]:
+    """Values nested deeper than Python can follow are a fault of the file, whichever reader meets them.
+
+    Raises:
+        GoldenError: `golden.too-deep`.
+    """
+    try:
+        yield
+    except RecursionError:
+        text = "its values are nested too deeply to be read."
+        raise GoldenError("golden.too-deep", text, where=str(location)) from None
+
+
 def require(parts: Parts, *roles: str, optional: tuple[str, ...] = ()) -> tuple[Part, ...]:
     """The parts with these roles, which must all be there; no others may be, but the optional ones.
 
@@ -126,8 +142,9 @@ def _load_one(role: str, path: str) -> Part:
     if file.is_dir():
         raise GoldenError("golden.not-found", "this is a folder; a golden set is a file.", where=path)
     try:
-        size = file.stat().st_size
-        raw = file.read_bytes() if size <= MAX_BYTES else b""
+        with file.open("rb") as stream:  # a device has no size, and some have no end
+            raw = stream.read(MAX_BYTES + 1)
+        size = max(file.stat().st_size, len(raw))
     except OSError as error:
         reason = error.strerror or "the system gave no reason"
         raise GoldenError("golden.not-found", f"the file cannot be read: {reason}.", where=path) from error

@@ -14,6 +14,7 @@ from rageval_action.errors import GoldenError
 from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
+from rageval_action.golden.explain import kind
 from rageval_action.golden.files import joint_path, joint_sha256, require
 from rageval_action.golden.refusal import by_map, no_query, no_relevance, no_such_field
 from rageval_action.golden.resolve import Corpus
@@ -292,6 +293,8 @@ class _RowReader:
         tags = self._get(line, "tags")
         if isinstance(tags, str):
             tags = re.split(r"[,|;]", tags) if self._cells else [tags]
+        if tags is not None and not isinstance(tags, list | tuple | dict):
+            raise RowError(f"`{self._found['tags']}` is {kind(tags)}; tags are a text or a list of them.")
         row.tags = tuple(str(tag).strip() for tag in tags or () if str(tag).strip())
         row.type, row.lang = (str(self._get(line, field) or "") for field in ("type", "lang"))
         row.group = str(self._get(line, "group") or "")

@@ -125,15 +125,16 @@ def open_golden(path: Path) -> GoldenSet:
         GoldenError: the file cannot be used, or (`golden.not-canonical`) it is another format.
     """
     parts = files.load(path)
-    name = detect(parts)
-    if name != "canonical":
-        raise GoldenError(
-            "golden.not-canonical",
-            f"this looks like {name}; only the canonical form can be edited.",
-            hint="Import it first: rageval golden import FILE --out golden.jsonl.",
-            where=str(path),
-        )
-    return read(parts, ReadOptions())
+    with files.no_deeper_than_we_can(path):
+        name = detect(parts)
+        if name != "canonical":
+            raise GoldenError(
+                "golden.not-canonical",
+                f"this looks like {name}; only the canonical form can be edited.",
+                hint="Import it first: rageval golden import FILE --out golden.jsonl.",
+                where=str(path),
+            )
+        return read(parts, ReadOptions())
 
 
 def encode_row(row: RowDict) -> bytes:

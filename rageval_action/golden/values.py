@@ -97,7 +97,7 @@ def _literal(text: str, field: str) -> Any:
     except msgspec.DecodeError:
         try:
             return ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             raise RowError(f"`{field}` starts like a list but is neither JSON nor a Python list.") from None
 
 
