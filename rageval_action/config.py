@@ -154,15 +154,31 @@ def read_file(path: Path) -> dict[str, object]:
     Raises:
         ConfigError: `config.not-found`, `config.bad-yaml`, `config.unknown-key`.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError("config.not-found", f"{error.strerror}.", where=str(path)) from error
-    values = parse_file(data, where=str(path))
+    values = parse_file(content(path), where=str(path))
     for name in ("golden", "snapshot"):
         if isinstance(values.get(name), str):
             values[name] = _beside(path, str(values[name]))
     return values
+
+
+MOST_BYTES = 16 << 20
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a configuration file; a link may lead to a device that has no end.
+
+    Raises:
+        ConfigError: `config.not-found`, `config.too-large`.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        text = getattr(error, "strerror", None) or str(error)
+        raise ConfigError("config.not-found", f"{text}.", where=str(path)) from error
+    if len(data) > MOST_BYTES:
+        raise ConfigError("config.too-large", f"it has more than {MOST_BYTES:,} bytes.", where=str(path))
+    return data
 
 
 def _beside(file: Path, location: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -192,22 +190,12 @@ def _records(place: Path) -> Iterator[Path]:
 def _bytes(path: Path) -> bytes:
     from rageval_action.core.record import RECORD_BYTES
     from rageval_action.errors import RecordError
+    from rageval_action.records import summary_of_zip
 
     try:
-        if path.suffix != ".zip":
-            return path.read_bytes()
-        with zipfile.ZipFile(path) as archive, archive.open("record.json") as member:
-            data = member.read(RECORD_BYTES + 1)
-    except (
-        OSError,
-        KeyError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        RuntimeError,
-        EOFError,
-    ) as error:
-        raise RecordError("record.bad-zip", f"not readable: {error}.", where=str(path)) from error
+        data = summary_of_zip(path) if path.suffix == ".zip" else path.read_bytes()
+    except OSError as error:
+        raise RecordError("record.not-readable", f"{error.strerror or error}.", where=str(path)) from error
     if len(data) > RECORD_BYTES:
         raise RecordError("record.too-large", "record.json is too large.", where=str(path))
     return data

@@ -13,7 +13,7 @@ import click
 
 from rageval_action import __version__
 from rageval_action.cli.speech import say
-from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
+from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError, refused
 
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
@@ -119,6 +119,10 @@ def run() -> int:
     except (BrokenPipeError, SystemExit):
         # click and rich turn a broken pipe into SystemExit(1), which would read as a regression.
         return EXIT_PIPE
+    except (OSError, MemoryError) as error:
+        known = refused(error)
+        say(f"rageval: {known}", err=True)
+        return known.exit_code
     except Exception:  # noqa: BLE001 - the last resort: a bug ends with its traceback and its own exit code
         import traceback
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from rageval_action.errors import ConfigError, RagevalError
+from rageval_action.errors import ConfigError, RagevalError, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,12 @@ def fail_json(target: str, error: RagevalError) -> None:
 def errors_as_json(target: str) -> Iterator[None]:
     """Write an error raised inside to `target` before it goes on; an empty target writes nothing."""
     try:
-        yield
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (OSError, MemoryError) as error:
+            raise refused(error) from error
     except RagevalError as error:
         # A target that cannot be written must not hide what went wrong first.
         with contextlib.suppress(ConfigError):

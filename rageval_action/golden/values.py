@@ -126,7 +126,7 @@ def one_id(item: Any, field: str, options: ReadOptions) -> Id:
             )
         try:
             return options.id_template.format(*item)
-        except (IndexError, KeyError, ValueError) as fault:
+        except (LookupError, ValueError, AttributeError, MemoryError, OverflowError) as fault:
             raise RowError(f"the id template does not fit `{field}`: {fault}.") from fault
     made: Id = item
     return made

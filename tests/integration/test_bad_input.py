@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rageval_action.cli.main import run
 from tests.project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12\n"
@@ -201,7 +204,7 @@ ABSENT = (
 )
 
 
-def run(project: Path) -> subprocess.CompletedProcess[str]:
+def evaluated(project: Path) -> subprocess.CompletedProcess[str]:
     """Evaluate where the extra `[embed]` is not installed."""
     package = project / "absent" / "sentence_transformers"
     package.mkdir(parents=True)
@@ -227,7 +230,7 @@ def test_one_message_one_place_one_exit_code(tmp_path: Path, case: str) -> None:
     write_index(tmp_path / "index")
     change, code, where, exit_code = CASES[case]
     change(tmp_path)
-    done = run(tmp_path)
+    done = evaluated(tmp_path)
     assert "Traceback" not in done.stderr
     assert done.returncode == exit_code, done.stderr
     told = json.loads(done.stdout)
@@ -236,3 +239,66 @@ def test_one_message_one_place_one_exit_code(tmp_path: Path, case: str) -> None:
     assert told["message"]
     assert done.stderr.startswith("rageval: ")
     assert not (tmp_path / "run").exists()
+
+
+LONG, NO_UTF8 = "x" * 5000, os.fsdecode(b"caf\xe9")
+PLACES = ("--golden", "--snapshot", "--out", "--baseline", "--config")
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((LONG, option) for option in PLACES),
+        *((NO_UTF8, option) for option in PLACES if option != "--out"),
+        *(("golden.jsonl/x", option) for option in PLACES),
+    ],
+)
+def test_a_path_that_cannot_be(tmp_path: Path, name: str, option: str) -> None:
+    write_golden(tmp_path / "golden.jsonl", GOLDEN)
+    write_index(tmp_path / "index")
+    given = {"--golden": "golden.jsonl", "--snapshot": "index", "--out": "run"} | {option: name}
+    words = [word for pair in given.items() for word in pair]
+    done = rageval("evaluate", *words, "--json", "-", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["exit_code"]) == ("rageval.error/1", 2)
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_need_not_be_utf8(tmp_path: Path) -> None:
+    golden, index, run = (os.fsdecode(name + b"\xe9") for name in (b"golden", b"index", b"run"))
+    write_golden(tmp_path / golden, GOLDEN)
+    write_index(tmp_path / index)
+    words = ("--golden", golden, "--snapshot", index, "--out", run)
+    done = rageval("evaluate", *words, "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["golden"]["path"] == "golden?"
+    again = rageval("compare", run, run, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "exit_code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "system.refused", 3),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x"), "system.refused", 2),
+        (MemoryError(), "system.out-of-memory", 3),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug(
+    fault: Exception,
+    code: str,
+    exit_code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(location: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("rageval_action.records.read_record", refuse)
+    for words in (["report", "a", "--out", "b"], ["compare", "a", "b", "--json", "-"]):
+        monkeypatch.setattr("sys.argv", ["rageval", *words])
+        assert run() == exit_code
+    told = capsys.readouterr()
+    assert json.loads(told.out)["code"] == code
+    assert "Traceback" not in told.err

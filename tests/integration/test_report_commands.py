@@ -188,12 +188,16 @@ def test_a_record_that_cannot_be_read_is_named_and_does_not_stop_the_rest(branch
     (tmp_path / "broken.zip").write_bytes(b"PK nothing")
     with zipfile.ZipFile(tmp_path / "bent.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("record.json", (branch / "record-00/record.json").read_bytes())
-    data = bytearray((tmp_path / "bent.zip").read_bytes())
-    data[60:80] = b"\xff" * 20
-    (tmp_path / "bent.zip").write_bytes(data)
-    done = rageval("history", branch, tmp_path / "broken.zip", tmp_path / "bent.zip", "--markdown", "-")
+    with zipfile.ZipFile(tmp_path / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("record.json", (branch / "record-00/record.json").read_bytes())
+    names = ["broken.zip", "bent.zip", "lzma.zip"]
+    for name in names[1:]:
+        data = bytearray((tmp_path / name).read_bytes())
+        data[60:80] = b"\xff" * 20
+        (tmp_path / name).write_bytes(data)
+    done = rageval("history", branch, *(tmp_path / name for name in names), "--markdown", "-")
     assert done.returncode == 0
-    assert re.findall(r"not read: .*/(\w+\.zip)", done.stderr) == ["broken.zip", "bent.zip"]
+    assert re.findall(r"not read: .*/(\w+\.zip)", done.stderr) == names
 
 
 def test_a_release_is_named_by_its_commit(branch):
