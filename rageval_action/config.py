@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from rageval_action.core.plainly import check_value, shown
 from rageval_action.core.policy import Policy, parse_policy
-from rageval_action.errors import ConfigError
+from rageval_action.errors import ConfigError, written
 
 FILE = "rageval.yml"
 
@@ -309,6 +309,7 @@ def load(
         raise ConfigError("config.bad-value", text, hint="Rank at least k documents.", where="depth")
     named = {name.replace("-", "_"): value for name, value in values.items()}
     _, place = _given(BY_NAME["retriever"], flags, inputs, file, where)
+    named["region"] = written(named["region"])
     about = {"file": where, "retriever": retriever, "retriever_place": place, "retriever_options": options}
     return Config(**{**named, **about, "policy": policy})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import os
 import signal
 import sys
@@ -82,6 +83,7 @@ def main() -> None:
     """
     gc.set_threshold(GC_THRESHOLD)
     signal.signal(signal.SIGTERM, _terminated)
+    _make_streams_writable()
     code = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
@@ -91,6 +93,16 @@ def main() -> None:
         except BrokenPipeError:
             code = EXIT_PIPE
     os._exit(code)
+
+
+def _make_streams_writable() -> None:
+    """A verdict is not lost because nobody listens, or because a terminal lacks a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until we end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace" if name == "stdout" else "backslashreplace")
 
 
 def _terminated(number: int, frame: object) -> None:

@@ -102,8 +102,9 @@ def _content(path: Path) -> bytes:
         if about.st_size > MAX_BYTES:
             raise ConfigError("run-file.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
         return path.read_bytes()
-    except OSError as error:
-        raise ConfigError("run-file.not-read", f"{error.strerror}.", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        text = getattr(error, "strerror", None) or str(error)
+        raise ConfigError("run-file.not-read", f"{text}.", where=str(path)) from error
 
 
 def _trec(data: bytes, where: str) -> dict[str, _Row]:

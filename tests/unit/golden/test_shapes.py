@@ -690,3 +690,24 @@ def test_a_device_has_no_end(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("rageval_action.golden.files.MAX_BYTES", 1000)
     (tmp_path / "set.jsonl").symlink_to("/dev/zero")
     assert refused(read_golden, tmp_path / "set.jsonl").code == "golden.too-large"
+
+
+@pytest.mark.parametrize("number", ["x", [1], "²", "9" * 5000, -5, True])
+def test_what_is_no_offset(read, number: object) -> None:
+    quoted = {"id": "a", "question": "b", "quote": "c", "doc": "d", "start": number}
+    by_field = {"quote": "quote", "doc": "doc", "start": "start"}
+    assert "whole number from 0" in refused(read, "set.json", [quoted], fields=by_field).message
+
+
+@pytest.mark.parametrize("number", ["x", "²", "9" * 5000, -5, True])
+def test_what_is_no_row_number(read, number: object) -> None:
+    row = {"id": "a", "question": "b", "row": number}
+    error = refused(read, "set.json", [row], fields={"relevant_row": "row"}, corpus=HARBOUR)
+    assert "whole number from 0" in error.message
+
+
+def test_a_grade_that_nothing_holds(pair) -> None:
+    judged = "query-id\tcorpus-id\tscore\nq1\td1\t" + "9" * 5000 + "\n"
+    error = refused(pair, ("queries.tsv", "q1\twhat\n"), ("qrels.tsv", judged))
+    assert error.where.endswith("qrels.tsv:2")
+    assert len(error.message) < 200

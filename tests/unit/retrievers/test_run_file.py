@@ -142,3 +142,9 @@ def test_a_score_that_no_float_holds_costs_its_query(tmp_path: Path) -> None:
     run = read(tmp_path / "run", f'{line}\n{{"query_id": "q2", "results": ["c1"]}}')
     assert run.rankings[0].error == "the score of result 1 is not a finite number"
     assert run.rankings[1].hits
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(RagevalError) as caught:
+        RunFileRetriever(context(snapshot(THREE), file="a\0b"))
+    assert caught.value.code == "run-file.not-read"
