@@ -69,7 +69,8 @@ def public(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
-def _is_address(url: str) -> bool:
+def is_address(url: str) -> bool:
+    """True for http or https with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -103,7 +104,7 @@ class Client:
         patience_s: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if not _is_address(base):
+        if not is_address(base):
             raise ConfigError(
                 "config.bad-address", "an address must start with http:// or https://.", where=public(base)
             )

@@ -53,7 +53,7 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
         target.append(row)
     if not dry_run and fresh:
         target.save()
-    click.echo(
+    say(
         f"{len(fresh)} rows {'would be ' if dry_run else ''}added to {file} from {found.lines} lines of {log}."
     )
     for reason, count in sorted(found.left_out.items()):

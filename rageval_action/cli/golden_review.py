@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "--snapshot", default="", metavar="DIR", help="Index whose passages are shown beside the questions."
 )
 @click.option("--by", "reviewer", default="", metavar="NAME", help="Put into the rows you decide.")
-@click.option("--port", default=0, help="Of the page; default: any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page; default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--terminal", is_flag=True, help="Review here instead of on a page.")
 def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bool, terminal: bool) -> None:

@@ -43,11 +43,22 @@ def write_json(target: str, value: object) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        Path(target).write_bytes(line)
+        write_whole(Path(target), line)
     except OSError as error:
         raise ConfigError(
             "config.output", f"cannot write the JSON file: {error.strerror}.", where=target
         ) from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file; of one that was not there before nothing stays when the disk is full half-way."""
+    fresh = not path.exists()
+    try:
+        path.write_bytes(data)
+    except OSError:
+        if fresh:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def one_on_stdout(json_target: str, markdown: str) -> None:

@@ -151,11 +151,14 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(line + b"\n" for line in lines)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(line + b"\n" for line in lines)
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+            Path(name).chmod(mode)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise GoldenError("golden.not-written", f"{error.strerror}.", where=str(path)) from error
 

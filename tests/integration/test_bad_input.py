@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rageval_action.cli.common import write_text
 from rageval_action.cli.main import run
+from rageval_action.cli.output import write_json
+from rageval_action.errors import ConfigError, GoldenError
+from rageval_action.golden.store import write_lines
 from tests.project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12\n"
@@ -302,3 +306,28 @@ def test_what_the_machine_refuses_is_no_bug(
     told = capsys.readouterr()
     assert json.loads(told.out)["code"] == code
     assert "Traceback" not in told.err
+
+
+def full(path: Path, data: bytes) -> int:
+    """A disk that is full half-way."""
+    with path.open("wb") as stream:
+        stream.write(data[: len(data) // 2])
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for write in (lambda path: write_text(path, "text"), lambda path: write_json(path, {"a": 1})):
+        with pytest.raises(ConfigError):
+            write(str(tmp_path / "made"))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, mode: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(GoldenError):
+        write_lines(tmp_path / "set.jsonl", [b"{}"])
+    assert list(tmp_path.iterdir()) == []

@@ -282,3 +282,9 @@ def test_synonyms_that_cannot_be_read(harbour: Path, synonyms: str) -> None:
     write(harbour / "set.jsonl", {"id": "a", "query": "b", "relevant": ["tide.md"]})
     done = rageval("golden", "check", "set.jsonl", "--synonyms", synonyms, "--json", "-", cwd=harbour)
     assert (done.returncode, json.loads(done.stdout)["code"]) == (2, "golden.bad-synonyms")
+
+
+def test_a_port_that_is_none(harbour: Path) -> None:
+    write(harbour / "set.jsonl", {"id": "a", "query": "b", "relevant": ["tide.md"]})
+    done = rageval("golden", "review", "set.jsonl", "--no-browser", "--port", "99999", cwd=harbour)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)
