@@ -17,13 +17,17 @@ from msgspec import Struct
 
 from rageval_action.core.plainly import check_value, shown
 from rageval_action.core.policy import Policy, parse_policy
-from rageval_action.errors import ConfigError
+from rageval_action.errors import ConfigError, written
 
 FILE = "rageval.yml"
 
 Kind: TypeAlias = Literal["text", "path", "integer", "number", "flag", "list", "choice"]
 
 POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors"})
+
+
+UNREADABLE = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
+"""What the YAML library raises, beside its own errors, for values that are not what their form or tag says."""
 
 
 class Option(Struct, frozen=True, kw_only=True):
@@ -150,15 +154,31 @@ def read_file(path: Path) -> dict[str, object]:
     Raises:
         ConfigError: `config.not-found`, `config.bad-yaml`, `config.unknown-key`.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError("config.not-found", f"{error.strerror}.", where=str(path)) from error
-    values = parse_file(data, where=str(path))
+    values = parse_file(content(path), where=str(path))
     for name in ("golden", "snapshot"):
         if isinstance(values.get(name), str):
             values[name] = _beside(path, str(values[name]))
     return values
+
+
+MOST_BYTES = 16 << 20
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a configuration file; a link may lead to a device that has no end.
+
+    Raises:
+        ConfigError: `config.not-found`, `config.too-large`.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        text = getattr(error, "strerror", None) or str(error)
+        raise ConfigError("config.not-found", f"{text}.", where=str(path)) from error
+    if len(data) > MOST_BYTES:
+        raise ConfigError("config.too-large", f"it has more than {MOST_BYTES:,} bytes.", where=str(path))
+    return data
 
 
 def _beside(file: Path, location: str) -> str:
@@ -177,9 +197,11 @@ def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -
         loader = kind(data)
         node = loader.get_single_node()
         _refuse_repeats(node, where)
-        _refuse_no_dates(loader, node, where)
+        if written_out(node, {}) > MOST_VALUES:
+            raise ConfigError("config.bad-yaml", "its aliases stand for too many values.", where=where)
+        _refuse_unreadable(loader, node, where)
         values = loader.construct_document(node) if node is not None else None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except (yaml.YAMLError, *UNREADABLE) as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{where}:{mark.line + 1}" if mark else where
         problem = getattr(error, "problem", None) or "not readable"
@@ -192,6 +214,21 @@ def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -
         if key not in BY_NAME and key not in POLICY_KEYS and key not in more:
             raise _unknown(key, where)
     return values
+
+
+MOST_VALUES = 100_000
+"""Values that a YAML file may hold (a golden set: each row), its aliases written out."""
+
+
+def written_out(node: Any, known: dict[int, int]) -> int:
+    """How many values a node holds when each alias is put where it stands; one that holds itself has no end."""
+    if node is None or node.id == "scalar":
+        return 1
+    if id(node) not in known:
+        known[id(node)] = MOST_VALUES + 1
+        parts = (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
+        known[id(node)] = 1 + sum(written_out(part, known) for part in parts)
+    return known[id(node)]
 
 
 def _refuse_repeats(root: Any, where: str) -> None:
@@ -215,25 +252,32 @@ def _refuse_repeats(root: Any, where: str) -> None:
             keys.add(key.value if key.id == "scalar" else id(key))
 
 
-def _refuse_no_dates(loader: Any, root: Any, where: str) -> None:
-    """What looks like a date and is none is refused by the YAML library too, but without saying where it stands."""
+_READ_BY_FORM = ("timestamp", "int", "float", "bool")
+"""Kinds of YAML values that look like one and may be none (`2024-13-45`, `!!bool maybe`)."""
+
+
+def _refuse_unreadable(loader: Any, root: Any, where: str) -> None:
+    """The YAML library falls over a value that is not what it looks like, and does not say where it stands."""
     left, seen = [root] if root is not None else [], set()
     while left:
         node = left.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
         if node.id != "scalar":
             left += [
                 part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))
             ]
-        elif node.tag == "tag:yaml.org,2002:timestamp":
+        elif kind in _READ_BY_FORM:
             try:
-                loader.construct_yaml_timestamp(node)
-            except ValueError:
+                loader.construct_object(node)
+            except UNREADABLE:
                 place = f"{where}:{node.start_mark.line + 1}"
-                text = f"{shown(node.value)} is no date of the calendar."
-                raise ConfigError("config.bad-yaml", text, where=place) from None
+                what = "date of the calendar" if kind == "timestamp" else kind
+                raise ConfigError(
+                    "config.bad-yaml", f"{shown(node.value)} is no {what}.", where=place
+                ) from None
 
 
 def _unknown(key: str, where: str) -> ConfigError:
@@ -265,6 +309,7 @@ def load(
         raise ConfigError("config.bad-value", text, hint="Rank at least k documents.", where="depth")
     named = {name.replace("-", "_"): value for name, value in values.items()}
     _, place = _given(BY_NAME["retriever"], flags, inputs, file, where)
+    named["region"] = written(named["region"])
     about = {"file": where, "retriever": retriever, "retriever_place": place, "retriever_options": options}
     return Config(**{**named, **about, "policy": policy})
 
@@ -314,7 +359,7 @@ def _typed(option: Option, value: object, place: str) -> Any:
     try:
         match option.kind:
             case "integer":
-                return _integer(value, least=1 if option.name == "k" else 0)
+                return _integer(value, least=1 if option.name == "k" else 0, most=_MOST.get(option.name))
             case "number":
                 return _number(value)
             case "flag":
@@ -332,13 +377,19 @@ def _typed(option: Option, value: object, place: str) -> Any:
         raise ConfigError("config.bad-value", f"{error}.", where=place) from error
 
 
-def _integer(value: object, *, least: int) -> int:
+_MOST = {"threads": 1024}
+"""The largest number that an option may be: the search library dies of more threads."""
+
+
+def _integer(value: object, *, least: int, most: int | None) -> int:
     try:
         number = msgspec.convert(value, int, strict=False)
     except msgspec.ValidationError:
         raise ValueError(f"{shown(value)} is not a whole number") from None
     if number < least:
         raise ValueError(f"{number} is less than {least}")
+    if most is not None and number > most:
+        raise ValueError(f"{number} is more than {most}")
     return number
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rageval_action.core.record import MEMBERS, RECORD, RunRecord, decode
@@ -50,10 +51,29 @@ def _file(path: Path) -> bytes:
 
 
 def _members_of_zip(path: Path, where: str) -> dict[str, bytes]:
+    with _opened(path, where) as archive:
+        held = set(archive.namelist())
+        return {name: _member(archive, name, where) for name in MEMBERS if name in held}
+
+
+def summary_of_zip(path: Path) -> bytes:
+    """`record.json` of a zipped record, without the rest.
+
+    Raises:
+        RecordError: `record.bad-zip`, `record.missing-member`, `record.too-large`.
+    """
+    where = str(path)
+    with _opened(path, where) as archive:
+        if RECORD not in archive.namelist():
+            raise RecordError("record.missing-member", f"{RECORD} is not there.", where=where)
+        return _member(archive, RECORD, where)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, where: str) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
-            held = set(archive.namelist())
-            return {name: _member(archive, name, where) for name in MEMBERS if name in held}
+            yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise RecordError("record.bad-zip", f"not a readable zip: {error}.", where=where) from error
 

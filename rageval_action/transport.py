@@ -61,9 +61,21 @@ def fill(text: str, where: str) -> str:
 
 def public(url: str) -> str:
     """`url` without user, password, query and fragment: fit for messages and records."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def is_address(url: str) -> bool:
+    """True for http or https with a host."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 class Client:
@@ -92,7 +104,7 @@ class Client:
         patience_s: float = 60.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if urlsplit(base).scheme not in {"http", "https"} or not urlsplit(base).hostname:
+        if not is_address(base):
             raise ConfigError(
                 "config.bad-address", "an address must start with http:// or https://.", where=public(base)
             )
@@ -150,6 +162,9 @@ class Client:
             return 0, {}, b"", f"no answer within {self._timeout_s:g} s"
         except (requests.RequestException, HTTPError) as error:
             return 0, {}, b"", f"no connection ({type(error).__name__})"
+        except ValueError:  # from below requests; its words may hold a key
+            text = "the address or a header holds what neither may hold."
+            raise TransportError("transport.bad-request", text, where=public(url)) from None
 
     def _session(self) -> requests.Session:
         """One session a thread: keeps connections open without sharing them."""

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import click
 
+from rageval_action.cli.output import write_whole
 from rageval_action.config import BY_NAME, FILE, Config, load, read_file
 from rageval_action.errors import ConfigError
 
@@ -131,6 +132,6 @@ def write_text(target: str, text: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(target).write_text(text, encoding="utf-8")
+        write_whole(Path(target), text.encode("utf-8", "replace"))
     except OSError as error:
         raise ConfigError("output.not-written", f"{error.strerror}.", where=target) from error

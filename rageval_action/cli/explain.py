@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.output import errors_as_json, write_json
+from rageval_action.cli.speech import say
 
 
 @click.command()
@@ -44,7 +45,7 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
         texts, note = chunk_texts(snapshot, candidate)
         told = explained(sight, change, candidate.record.k, unit, texts, show)
         if note:
-            click.echo(f"note: {note}", err=True)
+            say(f"note: {note}", err=True)
         if json_target:
             write_json(json_target, told)
         if json_target != "-":

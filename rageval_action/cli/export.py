@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rageval_action.cli.speech import say
 from rageval_action.core.ranking import unit_scores
 from rageval_action.core.record import RunRecord
 from rageval_action.core.trec import TrecRanking, format_qrels, format_run
@@ -31,7 +32,7 @@ def trec(record: str, out: str) -> None:
 
     files = trec_files(read_record(record), where=record)
     write_files(Path(out), files)
-    click.echo(f"{out}: {', '.join(sorted(files))}")
+    say(f"{out}: {', '.join(sorted(files))}")
 
 
 def trec_files(run: RunRecord, *, where: str) -> dict[str, bytes]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from rageval_action.cli.speech import say
+
 SHOWN = 10
 
 
@@ -29,11 +31,12 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
     from rageval_action.golden.privacy import Detector
     from rageval_action.golden.store import RowFile
 
-    part = files.load(log)["rows"]
+    (part,) = files.require(files.load(log), "rows")
     problems = Problems(GoldenError)
     start = part.data.lstrip()[:1]
     read = table.read_json if start == b"[" else table.read_jsonl if start == b"{" else table.read_csv
-    lines = read(part, problems)
+    with files.no_deeper_than_we_can(log):
+        lines = read(part, problems)
     problems.raise_if_any()
     target = RowFile.open_or_new(Path(file))
     detector = Detector()
@@ -50,7 +53,7 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
         target.append(row)
     if not dry_run and fresh:
         target.save()
-    click.echo(
+    say(
         f"{len(fresh)} rows {'would be ' if dry_run else ''}added to {file} from {found.lines} lines of {log}."
     )
     for reason, count in sorted(found.left_out.items()):
@@ -60,4 +63,4 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
     for name in detector.missing:
         click.echo(f'  {name} were not looked for: install "rag-eval-action[check]".')
     for row in fresh[:SHOWN] if dry_run else ():
-        click.echo(f"  {row['query']!r} → {', '.join(row['relevant'])}")
+        say(f"  {row['query']!r} → {', '.join(row['relevant'])}")

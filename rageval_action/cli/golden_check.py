@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing
-from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL
+from rageval_action.core.escape import log_text
+from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
 
 if TYPE_CHECKING:
     from rageval_action.core.types import GoldenSet
@@ -82,13 +83,15 @@ def show(result: Audit, *, compared: bool, show_all: bool) -> None:
     console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
     colours = {"error": "bold red", "warning": "yellow", "info": "cyan"}
     signs = {"error": "✗ error  ", "warning": "! warning", "info": "· info   "}
-    console.print(Text(f"{result.path}: {result.queries} queries ({result.format})", style="bold"))
+    console.print(Text(log_text(f"{result.path}: {result.queries} queries ({result.format})"), style="bold"))
     for finding in result.findings:
-        console.print(Text(signs[finding.severity], style=colours[finding.severity]), Text(finding.text))
+        console.print(
+            Text(signs[finding.severity], style=colours[finding.severity]), Text(log_text(finding.text))
+        )
         for line in _rows(finding, show_all=show_all):
-            console.print(Text(f"            {line}", style="dim"))
+            console.print(Text(log_text(f"            {line}"), style="dim"))
         if finding.hint:
-            console.print(Text(f"            → {finding.hint}", style="dim"))
+            console.print(Text(log_text(f"            → {finding.hint}"), style="dim"))
     verdict = f"{result.errors} errors, {result.warnings} warnings."
     if not compared:
         verdict += " Without --snapshot, ids, cover and wording could not be compared with the documents."
@@ -109,7 +112,11 @@ def _rows(finding: Finding, *, show_all: bool) -> list[str]:
 def _synonyms(path: str) -> list[list[str]]:
     if not path:
         return []
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        text = f"the synonyms cannot be read: {getattr(error, 'strerror', None) or 'this is not UTF-8'}."
+        raise ConfigError("golden.bad-synonyms", text, where=path) from error
     groups = [[word.strip() for word in line.split(",") if word.strip()] for line in lines]
     return [group for group in groups if len(group) > 1]
 

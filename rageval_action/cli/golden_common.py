@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval_action.cli.speech import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def tell(notices: Iterable[Notice]) -> None:
     """Show notices, one a line."""
     for notice in notices:
         place = f"{notice.where}: " if notice.where else ""
-        click.echo(f"  {place}{notice.text}")
+        say(f"  {place}{notice.text}")
 
 
 def refuse_existing(out: str, *, force: bool = False) -> Path:

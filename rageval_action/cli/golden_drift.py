@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.speech import say
 
 if TYPE_CHECKING:
     from rageval_action.golden.store import RowFile
@@ -65,7 +66,7 @@ def drift(file: str, snapshot: str, old_snapshot: str, patch: str, json_target: 
             click.echo(f"  {count:>5}  {why}")
         for loss in found.losses[:SHOWN]:
             to = f" → {loss.replacement}" if loss.replacement else ""
-            click.echo(f"  {file}:{loss.line} {loss.id} {loss.kind} {loss.why}: {loss.what!r}{to}")
+            say(f"  {file}:{loss.line} {loss.id} {loss.kind} {loss.why}: {loss.what!r}{to}")
         if len(found.losses) > SHOWN:
             click.echo(f"  … and {len(found.losses) - SHOWN} more (--json)")
         if not old_snapshot and any(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_action.cli.speech import say
 from rageval_action.errors import ConfigError, RagevalError
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def _encoder(opened: Snapshot, model: str) -> Encode | None:
         encode = query_encoder(opened, model_path=model)
         encode(["does the model answer?"])
     except RagevalError as absent:
-        click.echo(f"Round trip without the dense search: {absent.message} {absent.hint}")
+        say(f"Round trip without the dense search: {absent.message} {absent.hint}")
         return None
     return encode
 
@@ -188,7 +189,7 @@ def _searches(asked: Sequence[str], opened: Snapshot, encode: Encode | None) -> 
         try:
             found[name] = _search(name, opened, encode)
         except (RagevalError, ImportError) as absent:
-            click.echo(f"Round trip without {name}: {absent}")
+            say(f"Round trip without {name}: {absent}")
     return found
 
 

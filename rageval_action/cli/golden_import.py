@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing, tell
+from rageval_action.cli.speech import say
 
 if TYPE_CHECKING:
     from rageval_action.core.types import Chunk, GoldenSet
@@ -44,8 +45,8 @@ def import_(
     options = read_options(mapped, separator, id_template, grade_map, chunks)
     golden = read_golden(location, format=format_, options=options)
     write_lines(target, (encode_row(row_of(query)) for query in golden.queries))
-    click.echo(f"{len(golden.queries)} queries from {golden.path} ({golden.format}) to {out}.")
-    click.echo(f"  {counts(golden)}")
+    say(f"{len(golden.queries)} queries from {golden.path} ({golden.format}) to {out}.")
+    say(f"  {counts(golden)}")
     tell(golden.notices)
     if chunks:
         tell_overlap(golden, chunks)
@@ -75,10 +76,8 @@ def tell_overlap(golden: GoldenSet, chunks: tuple[Chunk, ...]) -> None:
     if wanted:
         as_chunks = len(wanted & {chunk.id for chunk in chunks})
         as_documents = len(wanted & {chunk.doc for chunk in chunks})
-        click.echo(
-            f"  of {len(wanted)} judged ids, {as_chunks} are chunks and {as_documents} documents there."
-        )
+        say(f"  of {len(wanted)} judged ids, {as_chunks} are chunks and {as_documents} documents there.")
     try:
         tell(link(golden, chunks, "auto").notices)
     except GoldenError as error:
-        click.echo(f"  {error}")
+        say(f"  {error}")

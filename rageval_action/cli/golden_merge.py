@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import refuse_existing
+from rageval_action.cli.speech import say
 
 if TYPE_CHECKING:
     from rageval_action.golden.agreement import Agreement
@@ -51,22 +52,22 @@ def merge(a: str, b: str, out: str, on_conflict: OnConflict, json_target: str, *
         return
     _tell("accept or reject", merged.decisions)
     _tell("grades", merged.grades)
-    click.echo(
+    say(
         f"{len(merged.conflicts)} conflicts; {len(merged.only_a)} rows only in A, {len(merged.only_b)} only in B."
     )
     for conflict in merged.conflicts[:SHOWN]:
-        click.echo(f"  {conflict.id} {conflict.what}: A {conflict.a!r}, B {conflict.b!r}")
+        say(f"  {conflict.id} {conflict.what}: A {conflict.a!r}, B {conflict.b!r}")
     if len(merged.conflicts) > SHOWN:
-        click.echo(f"  … and {len(merged.conflicts) - SHOWN} more (--json)")
+        say(f"  … and {len(merged.conflicts) - SHOWN} more (--json)")
     if out:
-        click.echo(f"{len(merged.rows)} rows to {out}.")
+        say(f"{len(merged.rows)} rows to {out}.")
 
 
 def _tell(name: str, found: Agreement) -> None:
     if not found.n:
-        click.echo(f"{name}: nothing that both judged.")
+        say(f"{name}: nothing that both judged.")
         return
-    click.echo(
+    say(
         f"{name}: {found.observed:.0%} the same over {found.n}; Cohen's kappa {_beyond_chance(found.kappa)}, "
         f"Krippendorff's alpha ({found.level}) {_beyond_chance(found.alpha)}."
     )

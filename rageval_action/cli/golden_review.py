@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.speech import say
 
 if TYPE_CHECKING:
     from rageval_action.golden.review.session import Session
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     "--snapshot", default="", metavar="DIR", help="Index whose passages are shown beside the questions."
 )
 @click.option("--by", "reviewer", default="", metavar="NAME", help="Put into the rows you decide.")
-@click.option("--port", default=0, help="Of the page; default: any free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page; default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--terminal", is_flag=True, help="Review here instead of on a page.")
 def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bool, terminal: bool) -> None:
@@ -34,7 +35,7 @@ def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bo
     if terminal:
         from rageval_action.golden.review import terminal as text
 
-        text.review(session, key=_key, line=lambda prompt: click.prompt(prompt, default=""), show=click.echo)
+        text.review(session, key=_key, line=lambda prompt: click.prompt(prompt, default=""), show=say)
         return
     _serve(session, port, no_browser=no_browser)
 
@@ -62,16 +63,14 @@ def _serve(session: Session, port: int, *, no_browser: bool) -> None:
     from rageval_action.golden.review.server import ReviewServer
 
     server = ReviewServer(session, port)
-    click.echo(f"Review {session.path} at {server.url}")
-    click.echo("Ctrl-C ends it; every decision is in the file already.")
+    say(f"Review {session.path} at {server.url}")
+    say("Ctrl-C ends it; every decision is in the file already.")
     if not no_browser:
         webbrowser.open(server.url)
     try:
         server.serve_forever()
     except KeyboardInterrupt:
         counts = session.counts()
-        click.echo(
-            f"\n{counts['accepted']} accepted, {counts['rejected']} rejected, {counts['pending']} pending."
-        )
+        say(f"\n{counts['accepted']} accepted, {counts['rejected']} rejected, {counts['pending']} pending.")
     finally:
         server.server_close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import click
 
 from rageval_action.cli.common import write_text
 from rageval_action.cli.output import errors_as_json, write_json
+from rageval_action.cli.speech import say
 
 KEPT = "history.json"
 """What a history is called where the Action keeps one."""
@@ -97,7 +97,7 @@ def history(
             points, unread = gather({place: Path(place) for place in places} | dict(folders))
         told = told_by(_blessed(points, release), tolerance=tolerance)
         for line in unread:
-            click.echo(f"rageval: not read: {line}", err=True)
+            say(f"rageval: not read: {line}", err=True)
         if json_target:
             write_json(json_target, told)
         if html_target:
@@ -190,14 +190,12 @@ def _records(place: Path) -> Iterator[Path]:
 def _bytes(path: Path) -> bytes:
     from rageval_action.core.record import RECORD_BYTES
     from rageval_action.errors import RecordError
+    from rageval_action.records import summary_of_zip
 
     try:
-        if path.suffix != ".zip":
-            return path.read_bytes()
-        with zipfile.ZipFile(path) as archive, archive.open("record.json") as member:
-            data = member.read(RECORD_BYTES + 1)
-    except (OSError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise RecordError("record.bad-zip", f"not readable: {error}.", where=str(path)) from error
+        data = summary_of_zip(path) if path.suffix == ".zip" else path.read_bytes()
+    except OSError as error:
+        raise RecordError("record.not-readable", f"{error.strerror or error}.", where=str(path)) from error
     if len(data) > RECORD_BYTES:
         raise RecordError("record.too-large", "record.json is too large.", where=str(path))
     return data

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
-import click
 from msgspec import Struct
 
+from rageval_action.cli.speech import say
 from rageval_action.core.record import RECORD
 from rageval_action.errors import CannotMeasureError, ConfigError, RagevalError
 from rageval_action.github import branch
@@ -22,6 +22,7 @@ from rageval_action.github.history import gather
 from rageval_action.github.origin import Origin, workflow_file
 from rageval_action.github.payload import Repository
 from rageval_action.records import write_files
+from rageval_action.transport import is_address
 
 NETWORK_SECONDS = 600.0
 """All calls and waits together; what does not fit is told and left to the next run."""
@@ -53,7 +54,7 @@ def fetched(asked: Asked, environ: Mapping[str, str]) -> Iterator[dict[str, Path
 
     Raises:
         ConfigError: `history.no-repository`, `history.bad-repository`, `history.no-token`, `history.no-access`,
-            `history.bad-cache`; `action.bad-id`, `action.bad-branch`.
+            `history.bad-address`, `history.bad-cache`; `action.bad-id`, `action.bad-branch`.
         CannotMeasureError: `history.outage` when GitHub could not be asked, or gave none of the records it holds.
     """
     if not asked.repository:
@@ -107,7 +108,7 @@ def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str
         lambda number, data: write_files(place / str(number), {RECORD: data}),
     )
     for note in found.notes:
-        click.echo(f"rageval: not fetched: {note}", err=True)
+        say(f"rageval: not fetched: {note}", err=True)
     if found.lost and not found.fetched and not known:
         text = f"none of the {found.lost:,} records that GitHub holds could be fetched."
         raise CannotMeasureError("history.outage", text, where=asked.repository)
@@ -117,6 +118,8 @@ def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str
 def _api(asked: Asked, environ: Mapping[str, str]) -> Api:
     token = Token(environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or "")
     url = (environ.get("GITHUB_API_URL") or API_URL).rstrip("/")
+    if not is_address(url):
+        raise ConfigError("history.bad-address", "it is no address.", where="GITHUB_API_URL")
     clock = Clock()
     return Api(url, asked.repository, token, Budget(NETWORK_SECONDS, clock), clock)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import io
 import os
 import signal
 import sys
@@ -12,7 +13,8 @@ import sys
 import click
 
 from rageval_action import __version__
-from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError
+from rageval_action.cli.speech import say
+from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError, refused
 
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
@@ -81,6 +83,7 @@ def main() -> None:
     """
     gc.set_threshold(GC_THRESHOLD)
     signal.signal(signal.SIGTERM, _terminated)
+    _make_streams_writable()
     code = run()
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.flush()
@@ -90,6 +93,16 @@ def main() -> None:
         except BrokenPipeError:
             code = EXIT_PIPE
     os._exit(code)
+
+
+def _make_streams_writable() -> None:
+    """A verdict is not lost because nobody listens, or because a terminal lacks a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 - until we end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace" if name == "stdout" else "backslashreplace")
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -104,7 +117,7 @@ def run() -> int:
     try:
         code = root.main(standalone_mode=False)
     except RagevalError as error:
-        click.echo(f"rageval: {error}", err=True)
+        say(f"rageval: {error}", err=True)
         return error.exit_code
     except click.exceptions.Abort:
         click.echo("rageval: stopped.", err=True)
@@ -118,6 +131,10 @@ def run() -> int:
     except (BrokenPipeError, SystemExit):
         # click and rich turn a broken pipe into SystemExit(1), which would read as a regression.
         return EXIT_PIPE
+    except (OSError, MemoryError) as error:
+        known = refused(error)
+        say(f"rageval: {known}", err=True)
+        return known.exit_code
     except Exception:  # noqa: BLE001 - the last resort: a bug ends with its traceback and its own exit code
         import traceback
 

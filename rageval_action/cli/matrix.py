@@ -11,7 +11,8 @@ import click
 
 from rageval_action.cli.common import world, write_text
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
-from rageval_action.config import BY_NAME, Config, load, parse_file
+from rageval_action.cli.speech import say
+from rageval_action.config import BY_NAME, Config, content, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
 
 KEY = "configurations"
@@ -45,11 +46,7 @@ def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
 
 def _settings(path: Path) -> dict[str, Config]:
     """The checked configuration of every row."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ConfigError("config.not-found", f"{error.strerror}.", where=str(path)) from error
-    values = parse_file(data, where=str(path), more=frozenset({KEY}))
+    values = parse_file(content(path), where=str(path), more=frozenset({KEY}))
     own = values.pop(KEY, None)
     if not isinstance(own, Mapping) or not own:
         hint = "Write `configurations:` with a name and its options for each, for example `lexical: {retriever: bm25}`."
@@ -89,13 +86,13 @@ def _outcome(name: str, config: Config) -> Any:
     from rageval_action.errors import GoldenError
 
     if sys.stderr.isatty():
-        click.echo(f"measuring {name}", err=True)
+        say(f"measuring {name}", err=True)
     try:
         return pipeline.evaluate(config, world())
     except GoldenError:
         raise  # nothing can be measured with it
     except RagevalError as error:
-        click.echo(f"{name}: not run: {error}", err=True)
+        say(f"{name}: not run: {error}", err=True)
         return NotRun(reason=f"{error.message} [{error.code}]")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct
 
-from rageval_action.errors import ConfigError, RagevalError
+from rageval_action.errors import ConfigError, RagevalError, refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,11 +43,22 @@ def write_json(target: str, value: object) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        Path(target).write_bytes(line)
+        write_whole(Path(target), line)
     except OSError as error:
         raise ConfigError(
             "config.output", f"cannot write the JSON file: {error.strerror}.", where=target
         ) from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file; of one that was not there before nothing stays when the disk is full half-way."""
+    fresh = not path.exists()
+    try:
+        path.write_bytes(data)
+    except OSError:
+        if fresh:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def one_on_stdout(json_target: str, markdown: str) -> None:
@@ -77,7 +88,12 @@ def fail_json(target: str, error: RagevalError) -> None:
 def errors_as_json(target: str) -> Iterator[None]:
     """Write an error raised inside to `target` before it goes on; an empty target writes nothing."""
     try:
-        yield
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except (OSError, MemoryError) as error:
+            raise refused(error) from error
     except RagevalError as error:
         # A target that cannot be written must not hide what went wrong first.
         with contextlib.suppress(ConfigError):

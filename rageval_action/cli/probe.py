@@ -8,6 +8,7 @@ import click
 
 from rageval_action.cli.common import configure, flags
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.speech import say
 
 SHOWN = 20
 
@@ -45,11 +46,11 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
 
 
 def _show(told: Any) -> None:
-    click.echo(f"{told.asked} probes answered, {told.failed} failed; {told.guarded:,} chunks are guarded")
+    say(f"{told.asked} probes answered, {told.failed} failed; {told.guarded:,} chunks are guarded")
     if not told.guarded:
-        click.echo("no chunk has an access list, so the probes prove nothing")
+        say("no chunk has an access list, so the probes prove nothing")
     for leak in told.leaks[:SHOWN]:
-        click.echo(f"leak: query {leak.query_id}, rank {leak.rank}: {leak.id}")
+        say(f"leak: query {leak.query_id}, rank {leak.rank}: {leak.id}")
     if len(told.leaks) > SHOWN:
-        click.echo(f"… and {len(told.leaks) - SHOWN} more")
-    click.echo("nothing guarded came back" if not told.leaks else f"{len(told.leaks)} guarded hits came back")
+        say(f"… and {len(told.leaks) - SHOWN} more")
+    say("nothing guarded came back" if not told.leaks else f"{len(told.leaks)} guarded hits came back")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, write_text
+from rageval_action.cli.speech import say
 
 
 @click.command()
@@ -42,7 +43,7 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     told = read_comparison(comparison) if comparison else _judged(candidate, before, config)
     texts, note = chunk_texts(snapshot, candidate)
     if note:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     made = page(told, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
     write_text(out, html(made))
 

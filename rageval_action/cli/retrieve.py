@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, flags, write_text
+from rageval_action.cli.speech import say
 
 
 @click.command()
@@ -37,5 +38,5 @@ def retrieve(config: str, out: str, **given: Any) -> int:
         raise CannotMeasureError("retrieve.all-failed", f"every query failed; the first: {failed[0].error}.")
     lines = (msgspec.json.encode(ranking).decode() + "\n" for ranking in run.rankings)
     write_text(out, "".join(lines))
-    click.echo(f"{out}: {len(run.rankings)} rankings, {len(failed)} failed", err=True)
+    say(f"{out}: {len(run.rankings)} rankings, {len(failed)} failed", err=True)
     return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.speech import say
+from rageval_action.core.escape import log_line
 from rageval_action.core.measures import DEFAULT_LADDER, Measure, parse_measures
 from rageval_action.core.scoring import MeasureScores, ScoreReport, batch, mean
 from rageval_action.core.scoring import score as score_batch
@@ -173,7 +175,7 @@ def _undefined(values: Mapping[Measure, NDArray[np.float64]]) -> Iterator[Notice
 def _print(report: ScoreReport) -> None:
     """Print measure, query and value, the queries first as trec_eval does; warnings go to standard error."""
     rows = [
-        (name, query, value)
+        (name, log_line(query), value)
         for name, scores in report.measures.items()
         for query, value in scores.per_query.items()
     ]
@@ -184,4 +186,4 @@ def _print(report: ScoreReport) -> None:
         shown = "undefined" if value is None else f"{value:.4f}"
         click.echo(f"{name:<{first}}  {query:<{second}}  {shown}")
     for warning in report.warnings:
-        click.echo(f"warning: {warning.text}", err=True)
+        say(f"warning: {warning.text}", err=True)

@@ -12,6 +12,8 @@ import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.snapshot_import import import_
+from rageval_action.cli.speech import say
+from rageval_action.core.escape import log_line
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -219,7 +221,7 @@ def _folder(location: str) -> Path:
 def _tell(notices: Sequence[Notice]) -> None:
     for notice in notices:
         place = f"{notice.where}: " if notice.where else ""
-        click.echo(f"note: {place}{notice.text} [{notice.code}]", err=True)
+        say(f"note: {place}{notice.text} [{notice.code}]", err=True)
 
 
 def _show(report: SnapshotReport, json_target: str) -> None:
@@ -227,7 +229,7 @@ def _show(report: SnapshotReport, json_target: str) -> None:
         write_json(json_target, report)
     if json_target != STANDARD_OUTPUT:
         for name, value in _lines(report):
-            click.echo(f"{name:<12} {value}")
+            click.echo(f"{name:<12} {log_line(value)}")
 
 
 def _lines(report: SnapshotReport) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.speech import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def import_(location: str, out: str, queries: str, query_embeddings: str, json_t
     with errors_as_json(json_target):
         manifest, notices = import_store(location, Path(out), _asked(queries, query_embeddings))
         for notice in notices:
-            click.echo(f"note: {notice.where}: {notice.text} [{notice.code}]", err=True)
+            say(f"note: {notice.where}: {notice.text} [{notice.code}]", err=True)
         if json_target:
             write_json(json_target, manifest)
         if json_target != STANDARD_OUTPUT:

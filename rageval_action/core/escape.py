@@ -136,6 +136,14 @@ def log_line(text: str, limit: int = 2000) -> str:
     return shown.replace("::", ":" + ZERO_WIDTH_SPACE + ":", 1) if shown.startswith("::") else shown
 
 
+def log_text(text: str) -> str:
+    """Untrusted `text` of several lines for a terminal or a log: each as `log_line`, its indentation kept."""
+    return "\n".join(
+        " " * (len(line) - len(line.lstrip(" "))) + log_line(line)
+        for line in text.replace("\r", " ").split("\n")
+    )
+
+
 def _joins(character: str) -> bool:
     """True when `character` belongs to the one before it."""
     return (

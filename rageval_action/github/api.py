@@ -203,6 +203,10 @@ class Api:
                 raise _RetryableError(problem) from None
             raise problem from None
 
+        except ValueError:
+            # From below requests; its words may hold the token.
+            raise ApiError("malformed", f"{request.name}: an address or a header is none.") from None
+
     def _judge(
         self, answer: requests.Response, data: bytes, request: _Request
     ) -> tuple[bytes, dict[str, str]]:

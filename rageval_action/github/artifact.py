@@ -132,7 +132,7 @@ def _twirp(service: Service, method: str, body: Mapping[str, Any], kind: type[T]
     data = _send("POST", url, budget, json=dict(body), headers=headers)
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError("malformed", f"{method}: not the expected answer.") from error
 
 

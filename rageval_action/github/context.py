@@ -19,7 +19,7 @@ class Token:
     __slots__ = ("_value",)
 
     def __init__(self, value: str) -> None:
-        self._value = value
+        self._value = value.strip()  # pasted into a secret with its line end, as it often is
 
     def reveal(self) -> str:
         """The value, for the one place that puts it into a header."""

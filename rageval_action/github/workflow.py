@@ -133,7 +133,8 @@ class Log:
                 properties.append(f"line={place.line}")
         if title:
             properties.append(f"title={escape.command_property(escape.visible(title))}")
-        data = escape.command_data(escape.cap(message, ANNOTATION_CHARACTERS))
+        lines = "\n".join(map(escape.visible, message.split("\n")))
+        data = escape.command_data(escape.cap(lines, ANNOTATION_CHARACTERS))
         self._command(f"::{level} {','.join(properties)}".rstrip() + f"::{data}")
 
     def mask(self, value: str) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
-from rageval_action.errors import GoldenError
+from rageval_action.errors import GoldenError, written
 from rageval_action.golden.interface import Part, Parts
 
 MAX_BYTES = 1 << 30
@@ -84,6 +88,20 @@ def load(location: str | Path) -> dict[str, Part]:
     return {role: _load_one(role, path) for role, path in parse_location(location).items()}
 
 
+@contextlib.contextmanager
+def no_deeper_than_we_can(location: str | Path) -> Iterator[None]:
+    """Values nested deeper than Python can follow are a fault of the file, whichever reader meets them.
+
+    Raises:
+        GoldenError: `golden.too-deep`.
+    """
+    try:
+        yield
+    except RecursionError:
+        text = "its values are nested too deeply to be read."
+        raise GoldenError("golden.too-deep", text, where=str(location)) from None
+
+
 def require(parts: Parts, *roles: str, optional: tuple[str, ...] = ()) -> tuple[Part, ...]:
     """The parts with these roles, which must all be there; no others may be, but the optional ones.
 
@@ -118,24 +136,29 @@ def joint_path(parts: Parts) -> str:
 
 
 def _load_one(role: str, path: str) -> Part:
-    file = Path(path)
-    if not file.exists():
-        raise GoldenError(
-            "golden.not-found", "there is no such file.", hint="Check the path of the golden set.", where=path
-        )
-    if file.is_dir():
-        raise GoldenError("golden.not-found", "this is a folder; a golden set is a file.", where=path)
     try:
-        size = file.stat().st_size
-        raw = file.read_bytes() if size <= MAX_BYTES else b""
-    except OSError as error:
-        reason = error.strerror or "the system gave no reason"
+        with Path(path).open("rb") as stream:
+            about = os.fstat(stream.fileno())
+            size = about.st_size
+            if not stat.S_ISREG(about.st_mode):  # a device says that it has no size, and some have no end
+                raw = stream.read(MAX_BYTES + 1)
+                size = len(raw)
+            elif size <= MAX_BYTES:
+                raw = stream.read()
+    except FileNotFoundError as error:
+        hint = "Check the path of the golden set."
+        raise GoldenError("golden.not-found", "there is no such file.", hint=hint, where=path) from error
+    except IsADirectoryError as error:
+        text = "this is a folder; a golden set is a file."
+        raise GoldenError("golden.not-found", text, where=path) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
         raise GoldenError("golden.not-found", f"the file cannot be read: {reason}.", where=path) from error
     if size > MAX_BYTES:
         raise GoldenError(
             "golden.too-large", f"the file has {size:,} bytes; {MAX_BYTES:,} is the limit.", where=path
         )
-    return Part(role=role, path=path, raw=raw, data=_checked(raw, path))
+    return Part(role=role, path=written(path), raw=raw, data=_checked(raw, path))
 
 
 def _checked(raw: bytes, path: str) -> bytes:

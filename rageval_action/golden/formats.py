@@ -54,11 +54,12 @@ def read_golden(
         )
     parts = files.load(location)
     name = format
-    if format == "auto":
-        from rageval_action.golden.detect import detect
+    with files.no_deeper_than_we_can(location):
+        if format == "auto":
+            from rageval_action.golden.detect import detect
 
-        name = detect(parts)
-    return _reader(name)(parts, options or ReadOptions())
+            name = detect(parts)
+        return _reader(name)(parts, options or ReadOptions())
 
 
 def _reader(name: str) -> Reader:

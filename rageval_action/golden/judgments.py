@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.plainly import shown
 from rageval_action.core.problems import Problems
 from rageval_action.core.trec import parse_qrels
 from rageval_action.errors import GoldenError
@@ -26,6 +27,8 @@ Grades = dict[str, dict[str, int]]
 
 _HEADER = re.compile(r"(query|q|topic)[-_ ]?(id)?|qid", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d+")
+_LONGEST = 18
+"""Digits of a grade that fits a number of 64 bits."""
 
 
 class Judged(Struct, frozen=True):
@@ -112,8 +115,8 @@ def _three(part: Part, options: ReadOptions) -> Judged:
             problems.add("golden.bad-row", where, f"{len(cells)} columns where a line has three.")
             continue
         query, doc, grade = cells
-        if not _NUMBER.fullmatch(grade):
-            problems.add("golden.bad-row", where, f'the grade "{grade}" is not a whole number.')
+        if not _NUMBER.fullmatch(grade) or len(grade) > _LONGEST:
+            problems.add("golden.bad-row", where, f"the grade {shown(grade)} is not a whole number.")
             continue
         if doc in grades.setdefault(query, {}):
             problems.add(

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval_action.core.hashing import text_hash
+from rageval_action.core.plainly import shown
 from rageval_action.core.problems import Problems, some
 from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl
 from rageval_action.errors import GoldenError
 from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
 from rageval_action.golden.corpus import read_corpus
+from rageval_action.golden.explain import kind
 from rageval_action.golden.files import joint_path, joint_sha256, require
 from rageval_action.golden.refusal import by_map, no_query, no_relevance, no_such_field
 from rageval_action.golden.resolve import Corpus
@@ -245,7 +247,7 @@ class _RowReader:
             if any(len(group) > 1 for group in row.any_of):
                 self._builder.note("any-of", line.number)
         elif field == "relevant_row":
-            row.relevant = [corpus.at_row(_whole(item, name)) for item in items]
+            row.relevant = [corpus.at_row(_whole(item, name, "a row number")) for item in items]
         elif field == "relevant_prefix":
             row.relevant = [found for item in items for found in corpus.with_prefix(str(item))]
         elif field == "evidence":
@@ -277,7 +279,9 @@ class _RowReader:
                     raise RowError(f"a span has no text; have it cut out of a snapshot: {IMPORT}.")
                 found.append(self._corpus.evidence_at(span))
             elif doc is not None:
-                at = int(start) if start is not None and len(spans) == 1 else -1
+                at = -1
+                if start is not None and len(spans) == 1:
+                    at = _whole(start, self._found["start"], "an offset")
                 found.append(Evidence(doc=str(doc), quote=span, start=at))
             elif self._corpus:
                 found.append(self._corpus.evidence_for(span))
@@ -292,6 +296,8 @@ class _RowReader:
         tags = self._get(line, "tags")
         if isinstance(tags, str):
             tags = re.split(r"[,|;]", tags) if self._cells else [tags]
+        if tags is not None and not isinstance(tags, list | tuple | dict):
+            raise RowError(f"`{self._found['tags']}` is {kind(tags)}; tags are a text or a list of them.")
         row.tags = tuple(str(tag).strip() for tag in tags or () if str(tag).strip())
         row.type, row.lang = (str(self._get(line, field) or "") for field in ("type", "lang"))
         row.group = str(self._get(line, "group") or "")
@@ -316,10 +322,14 @@ def _way_out(names: list[str], path: str) -> str:
     return f"{found} Or measure by the ids of documents: {by_map(f'relevant={file}', path)}."
 
 
-def _whole(item: object, field: str) -> int:
-    if isinstance(item, bool) or not str(item).strip().isdigit():
-        raise RowError(f"`{field}` is {item!r}; a row number is a whole number from 0.")
-    return int(str(item))
+_WHOLE = re.compile(r"\d{1,18}(\.0)?", re.ASCII)
+
+
+def _whole(item: object, field: str, what: str) -> int:
+    text = str(item).strip()
+    if isinstance(item, bool) or not _WHOLE.fullmatch(text):
+        raise RowError(f"`{field}` is {shown(item)}; {what} is a whole number from 0.")
+    return int(text.partition(".")[0])
 
 
 def _acl(value: object) -> QueryAcl:

@@ -125,15 +125,16 @@ def open_golden(path: Path) -> GoldenSet:
         GoldenError: the file cannot be used, or (`golden.not-canonical`) it is another format.
     """
     parts = files.load(path)
-    name = detect(parts)
-    if name != "canonical":
-        raise GoldenError(
-            "golden.not-canonical",
-            f"this looks like {name}; only the canonical form can be edited.",
-            hint="Import it first: rageval golden import FILE --out golden.jsonl.",
-            where=str(path),
-        )
-    return read(parts, ReadOptions())
+    with files.no_deeper_than_we_can(path):
+        name = detect(parts)
+        if name != "canonical":
+            raise GoldenError(
+                "golden.not-canonical",
+                f"this looks like {name}; only the canonical form can be edited.",
+                hint="Import it first: rageval golden import FILE --out golden.jsonl.",
+                where=str(path),
+            )
+        return read(parts, ReadOptions())
 
 
 def encode_row(row: RowDict) -> bytes:
@@ -150,11 +151,14 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.writelines(line + b"\n" for line in lines)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        Path(name).chmod(mode)
-        Path(name).replace(path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(line + b"\n" for line in lines)
+            mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+            Path(name).chmod(mode)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise GoldenError("golden.not-written", f"{error.strerror}.", where=str(path)) from error
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
+from rageval_action.config import MOST_VALUES, UNREADABLE, written_out
 from rageval_action.errors import GoldenError
 from rageval_action.golden.explain import kind
 
@@ -82,7 +83,10 @@ def read_json(part: Part, problems: Problems) -> list[Line]:
         line += data.count(b"\n", seen, offset)
         seen = offset
         offset += len(bytes(element))
-        _keep(found, part, problems, line, msgspec.json.decode(element))
+        try:
+            _keep(found, part, problems, line, msgspec.json.decode(element))
+        except msgspec.DecodeError as fault:  # a number that no integer holds
+            problems.add("golden.bad-row", f"{part.path}:{line}", not_json(fault))
     return found
 
 
@@ -105,9 +109,20 @@ def read_yaml(part: Part, problems: Problems) -> list[Line]:
         if not isinstance(node, yaml.SequenceNode):
             raise GoldenError("golden.bad-yaml", "the file holds no list of rows.", where=part.path)
         found: list[Line] = []
+        sizes: dict[int, int] = {}
         for item in node.value:
-            row = loader.construct_document(item)
-            _keep(found, part, problems, item.start_mark.line + 1, row)
+            number = item.start_mark.line + 1
+            if written_out(item, sizes) > MOST_VALUES:
+                text = "its aliases stand for too many values."
+                problems.add("golden.bad-row", f"{part.path}:{number}", text)
+                continue
+            try:
+                row = loader.construct_document(item)
+            except UNREADABLE as fault:
+                text = f"a value of this row cannot be read: {fault}."
+                problems.add("golden.bad-row", f"{part.path}:{number}", text)
+                continue
+            _keep(found, part, problems, number, row)
     except yaml.YAMLError as fault:
         mark = getattr(fault, "problem_mark", None)
         where = part.path if mark is None else f"{part.path}:{mark.line + 1}"

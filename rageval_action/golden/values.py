@@ -97,7 +97,7 @@ def _literal(text: str, field: str) -> Any:
     except msgspec.DecodeError:
         try:
             return ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             raise RowError(f"`{field}` starts like a list but is neither JSON nor a Python list.") from None
 
 
@@ -126,7 +126,7 @@ def one_id(item: Any, field: str, options: ReadOptions) -> Id:
             )
         try:
             return options.id_template.format(*item)
-        except (IndexError, KeyError, ValueError) as fault:
+        except (LookupError, ValueError, AttributeError, MemoryError, OverflowError) as fault:
             raise RowError(f"the id template does not fit `{field}`: {fault}.") from fault
     made: Id = item
     return made

@@ -18,6 +18,8 @@ from rageval_action.retrievers.external import AnswerError
 MAX_LINE = 4 * 1024 * 1024
 KEPT_STDERR = 4000
 SHOWN_STDERR = 300
+LEAVE_S = 1.0
+"""How long the readers of a process that was ended are waited for."""
 
 
 class DeadError(AnswerError):
@@ -56,6 +58,7 @@ class LineProcess:
             raise DeadError(f"{arguments[0]} could not be started: {reason}") from error
         self._lines: queue.Queue[bytes | None] = queue.Queue(maxsize=64)
         self._said = bytearray()
+        self._ended = threading.Event()
         self._readers = [
             threading.Thread(target=self._read_answers, daemon=True),
             threading.Thread(target=self._read_errors, daemon=True),
@@ -87,20 +90,19 @@ class LineProcess:
 
     def stop(self) -> None:
         """End the process and whatever it started in its session."""
+        self._ended.set()
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         with contextlib.suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
-        self._drain()
+        self._leave()
 
-    def _drain(self) -> None:
-        """Free a reader that waits for room, so that it can see the end."""
-        while any(thread.is_alive() for thread in self._readers):
-            with contextlib.suppress(queue.Empty):
-                self._lines.get_nowait()
-            self._readers[0].join(0.01)
-            self._readers[1].join(0.01)
+    def _leave(self) -> None:
+        """Let the readers see the end; one whose pipe a grandchild holds open is left behind."""
+        deadline = time.monotonic() + LEAVE_S
+        for thread in self._readers:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _write(self, data: bytes, deadline: float, timeout_s: float) -> None:
         while data:
@@ -137,12 +139,19 @@ class LineProcess:
             *ended, rest = piece.split(b"\n")
             for part in ended:
                 over = over or len(line) + len(part) > self._longest
-                self._lines.put(b"" if over else bytes(line + part))
+                self._keep(b"" if over else bytes(line + part))
                 line, over = bytearray(), False
             over = over or len(line) + len(rest) > self._longest
             line = bytearray() if over else line + rest
-        self._lines.put(None)
+        self._keep(None)
         self._process.stdout.close()  # type: ignore[union-attr]
+
+    def _keep(self, line: bytes | None) -> None:
+        """Wait for room in the queue, as long as anybody may ask."""
+        while not self._ended.is_set():
+            with contextlib.suppress(queue.Full):
+                self._lines.put(line, timeout=0.05)
+                return
 
     def _read_errors(self) -> None:
         stream = self._process.stderr.fileno()  # type: ignore[union-attr]

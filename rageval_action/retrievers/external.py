@@ -5,11 +5,11 @@ Nothing that another system says stops the run: a wrong answer costs the query t
 
 from __future__ import annotations
 
-import math
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -57,9 +57,16 @@ def _entry(item: object, place: int) -> tuple[str, float | None]:
         raise AnswerError(f"result {place} has no id")
     if score is None:
         return str(name), None
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not math.isfinite(score):
+    if not finite(score):
         raise AnswerError(f"the score of result {place} is not a finite number")
     return str(name), float(score)
+
+
+def finite(value: object) -> TypeGuard[int | float]:
+    """True for a number that a float can hold; a whole number of JSON may be larger than any."""
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    )
 
 
 class Filler:

@@ -52,7 +52,11 @@ class HttpRetriever:
             name: fill(str(value), f"retriever http, option header.{name}")
             for name, value in options.part("header").items()
         }
-        base = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
+        try:
+            address = urlsplit(self._url)
+        except ValueError:
+            raise options.wrong("url", "it is no address") from None
+        base = f"{address.scheme}://{address.netloc}"
         self._client = Client(
             base,
             headers,
@@ -134,5 +138,5 @@ class HttpRetriever:
 def _template(options: Options) -> object:
     try:
         return msgspec.json.decode(options.text("body", BODY).encode())
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise options.wrong("body", f"it is not JSON: {error}") from None

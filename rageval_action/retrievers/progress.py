@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
+from rageval_action.core.escape import log_line
+
 Item = TypeVar("Item")
 
 SMALL = 20
@@ -24,6 +26,6 @@ def track(items: Sequence[Item], label: str) -> Iterator[Item]:
 
 
 def say(text: str) -> None:
-    """One line on standard error, at once."""
-    sys.stderr.write(f"rageval: {text}\n")
+    """One line on standard error, at once; a program's last words may be in it."""
+    sys.stderr.write(log_line(f"rageval: {text}") + "\n")
     sys.stderr.flush()

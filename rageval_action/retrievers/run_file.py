@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from rageval_action.core.record import FILE_CHECKSUM
 from rageval_action.core.trec import parse_run
 from rageval_action.core.types import Notice, Query, Ranking, Run
 from rageval_action.errors import ConfigError
-from rageval_action.retrievers.external import AnswerError, Filler, read_results
+from rageval_action.retrievers.external import AnswerError, Filler, finite, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 
@@ -103,8 +102,9 @@ def _content(path: Path) -> bytes:
         if about.st_size > MAX_BYTES:
             raise ConfigError("run-file.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
         return path.read_bytes()
-    except OSError as error:
-        raise ConfigError("run-file.not-read", f"{error.strerror}.", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        text = getattr(error, "strerror", None) or str(error)
+        raise ConfigError("run-file.not-read", f"{text}.", where=str(path)) from error
 
 
 def _trec(data: bytes, where: str) -> dict[str, _Row]:
@@ -153,10 +153,11 @@ def _row(line: bytes, place: str) -> tuple[str, _Row]:
 
 
 def _answer(entry: Mapping[str, Any]) -> _Row:
+    times = entry.get("latency_ms")
     latency = {
         stage: float(spent)
-        for stage, spent in (entry.get("latency_ms") or {}).items()
-        if isinstance(spent, (int, float)) and not isinstance(spent, bool) and 0 <= spent < math.inf
+        for stage, spent in (times.items() if isinstance(times, dict) else ())
+        if finite(spent) and spent >= 0
     }
     if entry.get("error"):
         return _Row(error=str(entry["error"])[:500], latency=latency)

@@ -27,6 +27,7 @@ Load: TypeAlias = "Callable[[str, str], Embedder]"
 _SAME_MODEL = 0.5
 """A model whose vector of a chunk is further than this cosine from the stored one did not make the snapshot."""
 
+_LONGEST_NAME = 200
 _SHOWN = 80
 
 _EXTRA = 'pip install "rag-eval-action[embed]"'
@@ -146,6 +147,8 @@ class QueryEncoder:
         name = self._model_path or about.model
         if not self._allow_model or not name:
             raise self._nothing(texts, "no model may be used" if name else "the snapshot names no model")
+        if not self._model_path and (len(name) > _LONGEST_NAME or not name.isprintable()):
+            raise self._nothing(texts, "what the snapshot names as its model is no name")
         if not self._model_path and Path(name).exists():
             # The snapshot may come from a pull request, and a model folder may bring code.
             raise self._nothing(

@@ -53,7 +53,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{path}:1")
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         message = f"the manifest does not fit its schema: {error}."
         hint = "Rebuild the snapshot, or see `rageval schema manifest`."
         raise SnapshotError("snapshot.bad-manifest", message, hint=hint, where=str(path)) from error

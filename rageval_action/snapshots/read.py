@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from rageval_action.core.problems import some
 from rageval_action.core.snapshot import Snapshot
 from rageval_action.core.types import Notice
-from rageval_action.errors import SnapshotError
+from rageval_action.errors import SnapshotError, written
 from rageval_action.snapshots import manifest as files
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
 from rageval_action.snapshots.problems import Problems
@@ -74,7 +74,7 @@ def _read(folder: Path, *, verify_checksums: bool) -> Snapshot:
     hashing.add_to(problems)
     problems.raise_if_any()
     return Snapshot(
-        path=str(folder),
+        path=written(str(folder)),
         manifest=manifest,
         chunks=chunks,
         shards=shards,
@@ -83,7 +83,7 @@ def _read(folder: Path, *, verify_checksums: bool) -> Snapshot:
         empty_rows=measured.zero_rows,
         notices=(
             *text_notices(chunks, str(paths[files.CHUNKS])),
-            *_vector_notices(manifest, chunks, measured, str(folder)),
+            *_vector_notices(manifest, chunks, measured, written(str(folder))),
         ),
     )
 

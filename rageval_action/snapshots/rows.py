@@ -37,7 +37,7 @@ def read_chunks(path: Path, problems: Problems) -> tuple[Chunk, ...]:
     lines: Sequence[int] = ()
     try:
         rows: Sequence[Chunk] = _decode_all(path)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         data = path.read_bytes().removeprefix(BOM)
         if data.startswith(LFS_MARK):
             text = f"this is a Git LFS pointer, not the chunks themselves. {LFS_HINT}"
@@ -90,7 +90,7 @@ def decode_each(
     for number, line in numbered(data):
         try:
             yield number, decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             problems.add("snapshot.bad-chunk", f"{where}:{number}", explain(error))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rageval_action.cli.common import write_text
+from rageval_action.cli.main import run
+from rageval_action.cli.output import write_json
+from rageval_action.errors import ConfigError, GoldenError
+from rageval_action.golden.store import write_lines
 from tests.project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12\n"
@@ -201,7 +208,7 @@ ABSENT = (
 )
 
 
-def run(project: Path) -> subprocess.CompletedProcess[str]:
+def evaluated(project: Path) -> subprocess.CompletedProcess[str]:
     """Evaluate where the extra `[embed]` is not installed."""
     package = project / "absent" / "sentence_transformers"
     package.mkdir(parents=True)
@@ -227,7 +234,7 @@ def test_one_message_one_place_one_exit_code(tmp_path: Path, case: str) -> None:
     write_index(tmp_path / "index")
     change, code, where, exit_code = CASES[case]
     change(tmp_path)
-    done = run(tmp_path)
+    done = evaluated(tmp_path)
     assert "Traceback" not in done.stderr
     assert done.returncode == exit_code, done.stderr
     told = json.loads(done.stdout)
@@ -236,3 +243,91 @@ def test_one_message_one_place_one_exit_code(tmp_path: Path, case: str) -> None:
     assert told["message"]
     assert done.stderr.startswith("rageval: ")
     assert not (tmp_path / "run").exists()
+
+
+LONG, NO_UTF8 = "x" * 5000, os.fsdecode(b"caf\xe9")
+PLACES = ("--golden", "--snapshot", "--out", "--baseline", "--config")
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        *((LONG, option) for option in PLACES),
+        *((NO_UTF8, option) for option in PLACES if option != "--out"),
+        *(("golden.jsonl/x", option) for option in PLACES),
+    ],
+)
+def test_a_path_that_cannot_be(tmp_path: Path, name: str, option: str) -> None:
+    write_golden(tmp_path / "golden.jsonl", GOLDEN)
+    write_index(tmp_path / "index")
+    given = {"--golden": "golden.jsonl", "--snapshot": "index", "--out": "run"} | {option: name}
+    words = [word for pair in given.items() for word in pair]
+    done = rageval("evaluate", *words, "--json", "-", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["exit_code"]) == ("rageval.error/1", 2)
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_need_not_be_utf8(tmp_path: Path) -> None:
+    golden, index, run = (os.fsdecode(name + b"\xe9") for name in (b"golden", b"index", b"run"))
+    write_golden(tmp_path / golden, GOLDEN)
+    write_index(tmp_path / index)
+    words = ("--golden", golden, "--snapshot", index, "--out", run)
+    done = rageval("evaluate", *words, "--json", "-", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["golden"]["path"] == "golden?"
+    again = rageval("compare", run, run, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "exit_code"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "system.refused", 3),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "x"), "system.refused", 2),
+        (MemoryError(), "system.out-of-memory", 3),
+    ],
+)
+def test_what_the_machine_refuses_is_no_bug(
+    fault: Exception,
+    code: str,
+    exit_code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def refuse(location: object) -> None:
+        raise fault
+
+    monkeypatch.setattr("rageval_action.records.read_record", refuse)
+    for words in (["report", "a", "--out", "b"], ["compare", "a", "b", "--json", "-"]):
+        monkeypatch.setattr("sys.argv", ["rageval", *words])
+        assert run() == exit_code
+    told = capsys.readouterr()
+    assert json.loads(told.out)["code"] == code
+    assert "Traceback" not in told.err
+
+
+def full(path: Path, data: bytes) -> int:
+    """A disk that is full half-way."""
+    with path.open("wb") as stream:
+        stream.write(data[: len(data) // 2])
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_leaves_no_half_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "write_bytes", full)
+    for write in (lambda path: write_text(path, "text"), lambda path: write_json(path, {"a": 1})):
+        with pytest.raises(ConfigError):
+            write(str(tmp_path / "made"))
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_set_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(descriptor: int, mode: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(GoldenError):
+        write_lines(tmp_path / "set.jsonl", [b"{}"])
+    assert list(tmp_path.iterdir()) == []

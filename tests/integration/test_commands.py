@@ -340,3 +340,26 @@ def test_what_is_wrong_with_the_file_is_said_with_its_name(project: Path, text: 
     words = ("evaluate", "--config", "ci.yml", "--golden", "golden.jsonl", *snapshot, "--out", "run")
     done = rageval(*words, cwd=project)
     assert (done.returncode, done.stderr) == (2, f"rageval: {said}\n")
+
+
+def test_a_terminal_that_lacks_characters(project: Path) -> None:
+    words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run")
+    done = rageval(*words, cwd=project, env={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "recall@5" in done.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_a_verdict_needs_no_listener(project: Path, closed: str) -> None:
+    command = f"{sys.executable} -m rageval_action evaluate --golden golden.jsonl --snapshot index --out run --json -"
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"],
+        cwd=project,
+        env=environ,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (project / "run" / "record.json").is_file()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -184,12 +185,19 @@ def test_a_history_outlives_its_records(branch, tmp_path):
 
 
 def test_a_record_that_cannot_be_read_is_named_and_does_not_stop_the_rest(branch, tmp_path):
-    broken = tmp_path / "broken.zip"
-    broken.write_bytes(b"PK nothing")
-    done = rageval("history", branch, broken, "--markdown", "-")
+    (tmp_path / "broken.zip").write_bytes(b"PK nothing")
+    with zipfile.ZipFile(tmp_path / "bent.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("record.json", (branch / "record-00/record.json").read_bytes())
+    with zipfile.ZipFile(tmp_path / "lzma.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("record.json", (branch / "record-00/record.json").read_bytes())
+    names = ["broken.zip", "bent.zip", "lzma.zip"]
+    for name in names[1:]:
+        data = bytearray((tmp_path / name).read_bytes())
+        data[60:80] = b"\xff" * 20
+        (tmp_path / name).write_bytes(data)
+    done = rageval("history", branch, *(tmp_path / name for name in names), "--markdown", "-")
     assert done.returncode == 0
-    assert "not read:" in done.stderr
-    assert "broken.zip" in done.stderr
+    assert re.findall(r"not read: .*/(\w+\.zip)", done.stderr) == names
 
 
 def test_a_release_is_named_by_its_commit(branch):

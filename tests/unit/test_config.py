@@ -137,6 +137,7 @@ class TestValues:
             ("flags", "k", "0", "--k", "0 is less than 1"),
             ("file", "k", 0, "ci/rageval.yml: k", "0 is less than 1"),
             ("file", "depth", -1, "ci/rageval.yml: depth", "-1 is less than 0"),
+            ("file", "threads", 2**31, "ci/rageval.yml: threads", "2147483648 is more than 1024"),
             ("flags", "k", "2.5", "--k", '"2.5" is not a whole number'),
             ("file", "k", True, "ci/rageval.yml: k", "true is not a whole number"),
             ("file", "k", [5], "ci/rageval.yml: k", "[5] is not a whole number"),
@@ -273,7 +274,14 @@ class TestFile:
         assert (error.code, error.where) == ("config.bad-yaml", f"rageval.yml:{line}")
         assert error.message == f'"{name}" occurs twice.'
 
-    def test_shared_nodes_are_walked_once(self) -> None:
-        lines = ["gates:", "  - &a0 [x]"]
-        lines += [f"  - &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 40)]
-        assert len(parse_file("\n".join(lines).encode(), where="x")["gates"]) == 40  # type: ignore[arg-type]
+    @pytest.mark.parametrize("value", ['!!timestamp "x"', "!!bool x", '!!int ""', '!!float ""', "9" * 5000])
+    def test_a_value_that_yaml_cannot_read_has_its_line(self, value: str) -> None:
+        error = yaml_error(f"k: 5\nregion: {value}\n")
+        assert (error.code, error.where) == ("config.bad-yaml", "rageval.yml:2")
+
+    @pytest.mark.parametrize("layers", [8, 40])
+    def test_aliases_are_not_written_out_without_end(self, layers: int) -> None:
+        lines = ["unit:", "  - &a0 [x]"]
+        lines += [f"  - &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, layers)]
+        assert "too many values" in yaml_error("\n".join(lines)).message
+        assert "too many values" in yaml_error("gates: &all\n  - *all\n").message

@@ -17,7 +17,7 @@ from rageval_action.cli.common import checked_out, world
 from rageval_action.config import FILE, Config, load, read_file
 from rageval_action.core.policy import Policy
 from rageval_action.core.verdict import BaselineUnknown, NoBaseline
-from rageval_action.errors import RagevalError
+from rageval_action.errors import RagevalError, refused
 from rageval_action.github.event import Plan, PullRequest, plan, read_payload
 from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import commit, merge_base
@@ -41,7 +41,10 @@ def run(session: Session) -> int:
     if decided.mode == "publish":
         return publish_source(session, decided)
     try:
-        measured = _measure(session, decided)
+        try:
+            measured = _measure(session, decided)
+        except (OSError, MemoryError) as error:
+            raise refused(error) from error
     except RagevalError as error:
         tell_error(session, decided, error)
         return error.exit_code

@@ -51,7 +51,8 @@ def import_store(
     scheme, mark, rest = location.partition(":")
     if not mark or scheme not in IMPORTERS:
         hint = f"Write scheme:place with one of: {', '.join(sorted(IMPORTERS))}."
-        raise ConfigError("config.unknown-source", f'"{location}" names no store.', hint=hint)
+        named = f'"{scheme}:" names no store' if mark else f'"{location}" is no scheme:place'
+        raise ConfigError("config.unknown-source", f"{named}.", hint=hint)  # a place may hold a password
     target, options = IMPORTERS[scheme]
     module, _, name = target.partition(":")
     read: Callable[[Place], Table] = getattr(

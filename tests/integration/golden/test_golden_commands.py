@@ -283,3 +283,25 @@ def test_rows_nobody_accepted_are_ignored_and_counted_by_the_gate(harbour: Path)
         done = rageval(*words, cwd=harbour)
         record = json.loads(done.stdout)
         assert (record["golden"]["queries"], record["golden"]["unreviewed"]) == (counted, left), done.stderr
+
+
+@pytest.mark.parametrize("log", ["queries=a.tsv,qrels=b.tsv", "index"])
+def test_a_log_is_one_file(harbour: Path, log: str) -> None:
+    for name in ("a.tsv", "b.tsv"):
+        (harbour / name).write_text("q1\tx\n")
+    done = rageval("golden", "add", "new.jsonl", "--from", log, cwd=harbour)
+    assert done.returncode == 2
+    assert done.stderr.startswith("rageval: ")
+
+
+@pytest.mark.parametrize("synonyms", ["nowhere", "index", "index/embeddings.npy"])
+def test_synonyms_that_cannot_be_read(harbour: Path, synonyms: str) -> None:
+    write(harbour / "set.jsonl", {"id": "a", "query": "b", "relevant": ["tide.md"]})
+    done = rageval("golden", "check", "set.jsonl", "--synonyms", synonyms, "--json", "-", cwd=harbour)
+    assert (done.returncode, json.loads(done.stdout)["code"]) == (2, "golden.bad-synonyms")
+
+
+def test_a_port_that_is_none(harbour: Path) -> None:
+    write(harbour / "set.jsonl", {"id": "a", "query": "b", "relevant": ["tide.md"]})
+    done = rageval("golden", "review", "set.jsonl", "--no-browser", "--port", "99999", cwd=harbour)
+    assert (done.returncode, "Traceback" in done.stderr) == (2, False)

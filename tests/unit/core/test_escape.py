@@ -182,3 +182,8 @@ def test_a_log_line_is_no_command(text: str) -> None:
     assert "\n" not in line
     assert not line.lstrip().startswith("::")
     assert "##[" not in line
+
+
+def test_a_text_keeps_its_lines_and_indentation() -> None:
+    told = escape.log_text("rows:\n  a\x1b[2J\n::error::b\r::error::c")
+    assert told == "rows:\n  a [2J\n:\u200b:error::b ::error::c"

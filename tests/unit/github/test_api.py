@@ -199,3 +199,20 @@ def test_deleting_twice_is_fine(github: FakeGitHub, api: Api) -> None:
     api.delete(f"/repos/acme/docs/issues/comments/{made}")
     api.delete(f"/repos/acme/docs/issues/comments/{made}")
     assert github.state.comments == {}
+
+
+def test_a_token_is_used_without_the_line_end_it_was_pasted_with(
+    github: FakeGitHub, make_api: Callable[..., Api]
+) -> None:
+    github.state.commit(SHA)
+    assert make_api(f" {READ_TOKEN}\n").get(COMMIT, Commit).sha == SHA
+
+
+def test_a_token_that_is_no_header_is_not_shown(make_api: Callable[..., Api]) -> None:
+    with pytest.raises(ApiError) as error:
+        make_api("very\nsecret").get(COMMIT, Commit)
+    assert error.value.failure == "malformed"
+    assert (
+        "secret"
+        not in f"{error.value} {error.value.__context__ if not error.value.__suppress_context__ else ''}"
+    )

@@ -193,3 +193,9 @@ def test_masks_cover_each_line() -> None:
     stream = io.StringIO()
     Log(stream).mask("one\n\ntwo%")
     assert stream.getvalue().splitlines() == ["::add-mask::one", "::add-mask::two%25"]
+
+
+def test_an_annotation_holds_nothing_that_moves_or_hides() -> None:
+    stream = io.StringIO()
+    Log(stream).annotate("error", "a\x1b[2J\nb\u202ec")
+    assert stream.getvalue() == "::error::a [2J%0Ab\ufffdc\n"

@@ -649,3 +649,65 @@ def test_the_samples_from_public_repositories(tmp_path: Path) -> None:
             assert len(read_golden(location).queries) == len(ids), name
     seen = ACCEPTED | set(PAIRED) | set(PAIRED.values()) | set(REFUSED) | set(JUDGMENTS)
     assert seen == {path.name for path in folder.iterdir()} - {"README.md", "index.json"}
+
+
+ODD = ('!!timestamp "x"', "!!bool x", '!!int ""', '!!float ""', "!!float abc", "2024-13-45", "9" * 5000)
+
+
+@pytest.mark.parametrize("value", ODD)
+def test_a_value_that_yaml_cannot_read_is_a_fault_of_its_row(read, value: str) -> None:
+    rows = f"- {{id: a, query: b, relevant: [c]}}\n- {{id: d, query: e, relevant: [f], note: {value}}}\n"
+    assert refused(read, "set.yml", rows).where.endswith("set.yml:2")
+
+
+def test_aliases_are_not_written_out_without_end(read) -> None:
+    layers = "".join(f"  - &a{at} [{', '.join([f'*a{at - 1}'] * 10)}]\n" for at in range(1, 9))
+    rows = f"- id: a\n  query: b\n  relevant: [c]\n  note:\n  - &a0 [x, x]\n{layers}"
+    error = refused(read, "set.yml", f"{rows}- {{id: d, query: e, relevant: [f], tags: *a8}}\n")
+    assert "too many values" in error.message
+
+
+@pytest.mark.parametrize("tags", [5, 1.5, True])
+def test_tags_that_are_no_texts(read, tags: object) -> None:
+    error = refused(read, "set.json", [{"id": "a", "question": "b", "relevant": ["c"], "tags": tags}])
+    assert "`tags` is" in error.message
+
+
+def test_a_number_that_nothing_holds_is_a_fault_of_its_row(read) -> None:
+    text = '[{"id": 1, "query": "a", "relevant": ["b"]},\n{"id": ' + "9" * 5000 + "}]"
+    assert refused(read, "set.json", text).where.endswith("set.json:2")
+
+
+@pytest.mark.parametrize("name", ["set.jsonl", "set.json"])
+def test_what_is_nested_without_end(read, name: str) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    error = refused(read, name, f'{{"id": "a", "query": "b", "relevant": ["c"], "note": {deep}}}\n')
+    assert error.code == "golden.too-deep"
+    assert error.where.endswith(name)
+
+
+def test_a_device_has_no_end(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("rageval_action.golden.files.MAX_BYTES", 1000)
+    (tmp_path / "set.jsonl").symlink_to("/dev/zero")
+    assert refused(read_golden, tmp_path / "set.jsonl").code == "golden.too-large"
+
+
+@pytest.mark.parametrize("number", ["x", [1], "²", "9" * 5000, -5, True])
+def test_what_is_no_offset(read, number: object) -> None:
+    quoted = {"id": "a", "question": "b", "quote": "c", "doc": "d", "start": number}
+    by_field = {"quote": "quote", "doc": "doc", "start": "start"}
+    assert "whole number from 0" in refused(read, "set.json", [quoted], fields=by_field).message
+
+
+@pytest.mark.parametrize("number", ["x", "²", "9" * 5000, -5, True])
+def test_what_is_no_row_number(read, number: object) -> None:
+    row = {"id": "a", "question": "b", "row": number}
+    error = refused(read, "set.json", [row], fields={"relevant_row": "row"}, corpus=HARBOUR)
+    assert "whole number from 0" in error.message
+
+
+def test_a_grade_that_nothing_holds(pair) -> None:
+    judged = "query-id\tcorpus-id\tscore\nq1\td1\t" + "9" * 5000 + "\n"
+    error = refused(pair, ("queries.tsv", "q1\twhat\n"), ("qrels.tsv", judged))
+    assert error.where.endswith("qrels.tsv:2")
+    assert len(error.message) < 200

@@ -368,3 +368,15 @@ def test_a_module_that_is_not_there_is_said(program: Path) -> None:
     assert "No module named" in PythonRetriever(built).retrieve(QUERIES, 10).rankings[0].error
     with pytest.raises(ConfigError, match="module:function"):
         PythonRetriever(context(snapshot(THREE), function="nonsense"))
+
+
+@pytest.mark.parametrize(
+    "line", ["yes", "sh -c 'setsid sleep 60 & exec yes'", "sh -c 'setsid sleep 60 & exit 3'", "cat /dev/zero"]
+)
+def test_a_program_that_never_stops_talking_is_left(line: str) -> None:
+    began = time.monotonic()
+    made = CommandRetriever(
+        context(snapshot(THREE), access="audit", command=line, timeout_s=0.3, start_timeout_s=0.3)
+    )
+    assert all(ranking.error for ranking in made.retrieve(QUERIES, 10).rankings)
+    assert time.monotonic() - began < 20

@@ -172,7 +172,10 @@ def test_a_service_that_is_not_there_is_not_asked_for_ever() -> None:
     ("options", "code"),
     [
         ({"url": "file:///etc/passwd"}, "config.bad-address"),
+        ({"url": "http://[::1/x"}, "config.bad-option"),
+        ({"url": "http://x:99999/"}, "config.bad-address"),
         ({"url": "http://x", "body": "{"}, "config.bad-option"),
+        ({"url": "http://x", "body": "[" * 100_000}, "config.bad-option"),
         ({"url": "http://x", "header__Authorization": "${GITHUB_TOKEN}"}, "config.forbidden-variable"),
         ({"url": "http://x", "header__X": "${NOT_SET_ANYWHERE}"}, "config.missing-variable"),
         ({}, "config.missing-option"),
@@ -185,3 +188,12 @@ def test_bad_options_are_refused(
     with pytest.raises(ConfigError) as caught:
         HttpRetriever(context(snapshot(THREE), **options))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("header", ["header__\u00e9", "header__X"])
+def test_what_no_header_may_hold_costs_the_queries_and_is_not_shown(header: str) -> None:
+    with FakeService({}) as service:
+        made = context(snapshot(THREE), url=service.url, retries=0, **{header: "secret \u4e2d"})
+        run = HttpRetriever(made).retrieve([Query(id="q1", text="x")], 3)
+    assert run.rankings[0].error
+    assert "secret" not in run.rankings[0].error

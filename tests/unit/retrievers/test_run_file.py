@@ -128,3 +128,23 @@ def test_a_published_run_is_read(tmp_path: Path) -> None:
     run = RunFileRetriever(context(made, file=str(path))).retrieve(queries, 100)
     assert sum(1 for ranking in run.rankings if ranking.hits) >= 99
     assert run.depth == 3
+
+
+@pytest.mark.parametrize("times", ["[1]", "5", '"slow"', '{"total": ' + "9" * 400 + "}", '{"total": null}'])
+def test_times_that_are_none_are_left_out(tmp_path: Path, times: str) -> None:
+    run = read(tmp_path / "run", f'{{"query_id": "q1", "results": ["c1"], "latency_ms": {times}}}')
+    assert [hit.id for hit in run.rankings[0].hits] == ["c1"]
+    assert run.rankings[0].latency_ms == {}
+
+
+def test_a_score_that_no_float_holds_costs_its_query(tmp_path: Path) -> None:
+    line = '{"query_id": "q1", "results": [["c1", ' + "9" * 400 + "]]}"
+    run = read(tmp_path / "run", f'{line}\n{{"query_id": "q2", "results": ["c1"]}}')
+    assert run.rankings[0].error == "the score of result 1 is not a finite number"
+    assert run.rankings[1].hits
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    with pytest.raises(RagevalError) as caught:
+        RunFileRetriever(context(snapshot(THREE), file="a\0b"))
+    assert caught.value.code == "run-file.not-read"

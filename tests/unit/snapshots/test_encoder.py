@@ -188,3 +188,14 @@ def test_a_snapshot_without_a_model_name_says_so(snapshot: Snapshot) -> None:
     manifest = msgspec.structs.replace(snapshot.manifest, model="")
     with pytest.raises(RagevalError, match="the snapshot names no model"):
         query_encoder(msgspec.structs.replace(snapshot, manifest=manifest))(["one"])
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "toy/\x1b[2J", "toy\nmodel"])
+def test_what_is_no_name_is_handed_to_no_library(snapshot: Snapshot, name: str) -> None:
+    named = msgspec.structs.replace(
+        snapshot, manifest=msgspec.structs.replace(snapshot.manifest, model=name), query_vectors={}
+    )
+    model = Model(named)
+    with pytest.raises(CannotMeasureError, match="is no name"):
+        _with(named, model)(["new"])
+    assert model.seen == []

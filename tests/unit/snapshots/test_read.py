@@ -66,8 +66,23 @@ def _huge_header(folder: Path) -> None:
         np.lib.format.write_array_header_1_0(stream, head)
 
 
+DEEP = "[" * 100_000 + "]" * 100_000
+"""More than any reader can follow."""
+
 BROKEN: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "no manifest": (lambda s: (s / "manifest.json").unlink(), "not-found", "manifest.json"),
+    "a manifest without end": (
+        lambda s: (s / "manifest.json").write_text(
+            (s / "manifest.json").read_text().replace("{", f'{{"more": {DEEP}, ', 1)
+        ),
+        "bad-manifest",
+        "manifest.json",
+    ),
+    "a chunk without end": (
+        lambda s: _line(s, 3, f'{{"id": "c3", "doc": "d", "text": "t", "more": {DEEP}}}'),
+        "bad-chunk",
+        "chunks.jsonl:3",
+    ),
     "no chunks": (lambda s: (s / "chunks.jsonl").unlink(), "not-found", "chunks.jsonl"),
     "no vectors": (lambda s: (s / "embeddings.npy").unlink(), "not-found", "embeddings.npy"),
     "no query vectors": (lambda s: (s / "queries.npz").unlink(), "not-found", "queries.npz"),
