@@ -317,6 +317,13 @@ MUTATIONS: tuple[Defence, ...] = (
         "tests/action/test_process.py",
     ),
     (
+        "files outside the workspace",
+        ACTION + "paths.py",
+        "if value and not any",
+        "if False and not any",
+        "tests/action/test_process.py",
+    ),
+    (
         "planted link",
         ACTION + "session.py",
         "if wanted.parent.is_symlink():",

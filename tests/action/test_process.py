@@ -149,6 +149,41 @@ def test_results_are_not_written_through_a_planted_link(workspace: Workspace, ba
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "way", ["golden link", "golden path", "configuration link", "snapshot link", "run file"]
+)
+def test_nothing_outside_the_workspace_is_read(workspace: Workspace, base: str, way: str) -> None:
+    secret = workspace.home / "secret"
+    secret.write_text('{"id": "s3cr3t", "query": "s3cr3t"}\n')
+    kept, written = workspace.checkout, ""
+    if way == "golden link":
+        (kept / "golden.jsonl").unlink()
+        (kept / "golden.jsonl").symlink_to(secret)
+    elif way == "golden path":
+        written = f"golden: {secret}\n"
+    elif way == "configuration link":
+        (kept / "rageval.yml").unlink()
+        (kept / "rageval.yml").symlink_to(secret)
+    elif way == "snapshot link":
+        (kept / "candidate").rename(workspace.home / "elsewhere")
+        (kept / "candidate").symlink_to(workspace.home / "elsewhere")
+    else:
+        written = f"golden: golden.jsonl\nretriever:\n  name: run-file\n  file: {secret}\n"
+    if written:
+        (kept / "rageval.yml").write_text(written)
+    ended = workspace.run("pull_request", pull_request(base), MERGE)
+    assert ended.code == 2, ended.log
+    assert "leads out of the workspace" in ended.log
+    assert "s3cr3t" not in ended.log + ended.summary
+
+
+def test_what_an_earlier_step_left_in_the_temporary_folder_is_read(workspace: Workspace, base: str) -> None:
+    workspace.environ["RUNNER_TEMP"] = str(workspace.home)
+    (workspace.checkout / "golden.jsonl").rename(workspace.home / "golden.jsonl")
+    ended = push(workspace, base, golden=str(workspace.home / "golden.jsonl"))
+    assert ended.code == 0, ended.log
+
+
 def test_no_credential_shows_anywhere(workspace: Workspace, base: str, github: FakeGitHub) -> None:
     """Token in the log, in the environment left in /proc, in outputs, summary and record: nowhere."""
     workspace.environ["ACTIONS_RUNTIME_TOKEN"] = "runtime-" + "s3cr3t"
