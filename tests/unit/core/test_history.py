@@ -168,6 +168,13 @@ def test_a_release_is_the_reference_from_then_on():
     assert history(points(values, release=releases)).creep == ()
 
 
+def test_records_are_comparable_since_the_golden_set_changed_and_where_the_headline_has_a_score():
+    changed = points([0.9, 0.8, None, 0.7, 0.7], golden=["g", "h", "h", "h", "h"])
+    assert core.comparable(history(changed)) == 3
+    assert core.comparable(history(points([0.9] * 4))) == 4
+    assert core.comparable(history(points([None]))) == 0
+
+
 def test_too_few_records_say_nothing():
     assert history(points([0.9, 0.88, 0.86, 0.84, 0.82])).creep == ()
 
