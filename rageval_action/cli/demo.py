@@ -10,6 +10,7 @@ import click
 
 from rageval_action.cli.common import configure, world
 from rageval_action.cli.evaluate import closer, report
+from rageval_action.cli.speech import say
 
 
 @click.command()
@@ -47,7 +48,7 @@ def demo(examples: str, markdown: str) -> None:
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
     for line in closer(told, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config):
-        click.echo(line)
+        say(line)
 
 
 def shipped() -> Path:

@@ -13,6 +13,7 @@ import click
 
 from rageval_action.cli.common import configure, flags, world, write_text
 from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
+from rageval_action.cli.speech import say
 
 EVALUATE_FLAGS = (
     "golden",
@@ -84,7 +85,7 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
         old = before.record.record if isinstance(before, pipeline.Baseline) else None
         report(told, candidate, json_target, markdown, candidate.record, before=old)
         if baseline and "-" not in (json_target, markdown):
-            click.echo("\n" + "\n".join(closer(told, out, baseline, settings.snapshot, config)))
+            say("\n" + "\n".join(closer(told, out, baseline, settings.snapshot, config)))
         return told.exit_code
 
 

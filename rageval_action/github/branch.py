@@ -56,15 +56,16 @@ def keep(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
         ApiError: GitHub refused, or others were always faster.
         ConfigError: `config.history-branch` when the branch is not one of ours.
     """
-    tips: list[str] = []
-    attempt = 0
+    tip, attempt = "", 0
+    refused: list[str] = []
     while True:
         try:
-            tips.append(_tip(api, branch))
-            return _commit(api, branch, tips[-1], path, renew, message)
+            tip = _tip(api, branch)
+            return _commit(api, branch, tip, path, renew, message)
         except ApiError as error:
             # Objects that no branch names do no harm, so that a lost answer to a POST is no reason to stop either.
-            passing = error.failure == "outage" or (error.failure == "refused" and not _stands(tips))
+            refused += [tip] if error.failure == "refused" else []
+            passing = error.failure == "outage" or (error.failure == "refused" and not _stands(refused))
             if not passing or attempt + 1 == TRIES:
                 raise
             if not api.budget.wait(min(2.0**attempt, LONGEST_WAIT)):
@@ -72,9 +73,9 @@ def keep(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
         attempt += 1
 
 
-def _stands(tips: list[str]) -> bool:
-    """True when nobody has moved the branch between some tries: it is refused for another reason, a rule perhaps."""
-    return len(tips) >= SAME and len(set(tips[-SAME:])) == 1
+def _stands(refused: list[str]) -> bool:
+    """True when nobody moved the branch between some refusals: they have another reason, a rule perhaps."""
+    return len(refused) >= SAME and len(set(refused[-SAME:])) == 1
 
 
 def read(api: Api, branch: str, path: str) -> bytes:

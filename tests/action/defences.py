@@ -319,8 +319,8 @@ MUTATIONS: tuple[Defence, ...] = (
     (
         "files outside the workspace",
         ACTION + "paths.py",
-        "if value and not any",
-        "if False and not any",
+        "if not any(Path(",
+        "if False and not any(Path(",
         "tests/action/test_process.py",
     ),
     (

@@ -150,7 +150,17 @@ def test_results_are_not_written_through_a_planted_link(workspace: Workspace, ba
 
 
 @pytest.mark.parametrize(
-    "way", ["golden link", "golden path", "configuration link", "snapshot link", "run file"]
+    "way",
+    [
+        "golden link",
+        "golden path",
+        "golden role",
+        "configuration link",
+        "snapshot link",
+        "snapshot place",
+        "snapshot option",
+        "run file",
+    ],
 )
 def test_nothing_outside_the_workspace_is_read(workspace: Workspace, base: str, way: str) -> None:
     secret = workspace.home / "secret"
@@ -161,6 +171,12 @@ def test_nothing_outside_the_workspace_is_read(workspace: Workspace, base: str, 
         (kept / "golden.jsonl").symlink_to(secret)
     elif way == "golden path":
         written = f"golden: {secret}\n"
+    elif way == "golden role":
+        written = f"golden: queries=golden.jsonl,qrels={secret}\n"
+    elif way == "snapshot place":
+        workspace.snapshot = f"parquet:{secret}"
+    elif way == "snapshot option":
+        workspace.snapshot = f"vectors:golden.jsonl?chunks={secret}"
     elif way == "configuration link":
         (kept / "rageval.yml").unlink()
         (kept / "rageval.yml").symlink_to(secret)

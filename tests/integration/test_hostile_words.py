@@ -28,6 +28,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = rageval("evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "run", cwd=home)
     assert done.returncode == 0, done.stderr
     first = GOLDEN[0]
+    write_golden(
+        home / "asked.jsonl", [hostile(first, id=HOSTILE, relevant=["vpn-cert", "vpn-setup", "holiday"])]
+    )
+    write_index(home / "poorer", {"holiday": "when you are ill, call in"})
+    done = rageval("evaluate", "--golden", "asked.jsonl", "--snapshot", "index", "--out", "before", cwd=home)
+    assert done.returncode == 0, done.stderr
     write_golden(home / "ids.jsonl", [hostile(first, id=HOSTILE), hostile(first, id=HOSTILE)])
     write_golden(
         home / "labels.jsonl",
@@ -64,6 +70,10 @@ COMMANDS = {
     "a label lost": ("golden drift labels.jsonl --snapshot index", 1),
     "two labellers": ("golden merge labels.jsonl other.jsonl", 0),
     "a configuration": ("evaluate --golden golden.jsonl --snapshot index --out x --config value.yml", 2),
+    "where to look next": (
+        "evaluate --golden asked.jsonl --snapshot poorer --baseline before --out z",
+        1,
+    ),
     "a row of the matrix": ("matrix --config matrix.yml", 0),
     "a program's last words": (
         "evaluate --golden golden.jsonl --snapshot index --out y --config dies.yml",

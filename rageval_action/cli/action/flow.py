@@ -11,7 +11,7 @@ from rageval_action.cli.action.ending import finish, tell_error
 from rageval_action.cli.action.forks import publish_source
 from rageval_action.cli.action.judging import conclude, find_exception, result
 from rageval_action.cli.action.ladder import Rung, recorded_baseline, snapshot_baseline
-from rageval_action.cli.action.paths import files_of, keep_inside
+from rageval_action.cli.action.paths import files_of, keep_inside, of_store
 from rageval_action.cli.action.policy import Judged, base_policy, recorded_policy, tightened
 from rageval_action.cli.action.session import Result, Session, save, tell
 from rageval_action.cli.common import checked_out, world
@@ -56,7 +56,8 @@ def _measure(session: Session, decided: Plan) -> Result:
     """Look up what to compare with, evaluate, compare, judge, render."""
     own = _configuration(session)
     pipeline.require(own, "golden", "snapshot")
-    keep_inside(session.runner, files_of(own) | {"the baseline's snapshot": session.inputs.baseline_snapshot})
+    before = of_store(session.inputs.baseline_snapshot)
+    keep_inside(session.runner, files_of(own) | {"the baseline's snapshot": before})
     rung, judged = _baseline(session, decided, own.policy)
     config = replace(own, policy=_tight(session, judged.policy, own))
     override, remarks = find_exception(session, decided)
@@ -70,7 +71,7 @@ def _measure(session: Session, decided: Plan) -> Result:
 def _configuration(session: Session) -> Config:
     """The checkout's configuration and the workflow's inputs."""
     path = Path(session.inputs.config or FILE)
-    keep_inside(session.runner, {"the configuration": str(path)})
+    keep_inside(session.runner, {"the configuration": [str(path)]})
     file = read_file(path) if session.inputs.config or path.is_file() else {}
     return load({}, session.environ, file, where=str(path))
 

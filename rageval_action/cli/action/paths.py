@@ -6,44 +6,50 @@ A pull request brings its own links and its own configuration, and the action's 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 from rageval_action.config import Config
 from rageval_action.errors import ConfigError
 from rageval_action.github.context import Runner
+from rageval_action.golden.files import parse_location
 
 
-def keep_inside(runner: Runner, named: Mapping[str, str]) -> None:
-    """Refuse what leads elsewhere, links followed.
+def keep_inside(runner: Runner, named: Mapping[str, Iterable[str]]) -> None:
+    """Refuse what leads elsewhere, links followed; a text that names no file is no concern of ours.
 
     Args:
         runner: its workspace and temporary folder are what may be read.
-        named: path by what it is, empty for none.
+        named: paths by what they are for.
 
     Raises:
         ConfigError: `config.outside`.
     """
-    roots = [_real(root) for root in (runner.workspace or ".", runner.temp) if root]
-    for name, value in named.items():
-        if value and not any(_real(value).is_relative_to(root) for root in roots):
-            text = f"{name} leads out of the workspace."
-            hint = "Here only files of the checkout and of RUNNER_TEMP are read; copy it there in an earlier step."
-            raise ConfigError("config.outside", text, hint=hint, where=value)
+    roots = [Path(os.path.realpath(root)) for root in (runner.workspace or ".", runner.temp) if root]
+    for name, paths in named.items():
+        for path in filter(os.path.lexists, paths):
+            if not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots):
+                text = f"{name} leads out of the workspace."
+                hint = "Here only files of the checkout and of RUNNER_TEMP are read; copy it there in an earlier step."
+                raise ConfigError("config.outside", text, hint=hint, where=path)
 
 
-def _real(path: str) -> Path:
-    try:
-        return Path(os.path.realpath(path))
-    except ValueError:  # a NUL in it: no file, in the workspace or anywhere
-        return Path(path)
+def files_of(config: Config) -> dict[str, Iterable[str]]:
+    """What an evaluation may open, as `keep_inside` takes it.
 
-
-def files_of(config: Config) -> dict[str, str]:
-    """What an evaluation opens, as `keep_inside` takes it; an option of the retriever counts when it names a file."""
-    options = {
-        f"the retriever's {name}": value
-        for name, value in config.retriever_options.items()
-        if isinstance(value, str) and os.path.lexists(value)
+    Raises:
+        GoldenError: the golden set's location names no files.
+    """
+    options = {f"the retriever's {name}": [str(value)] for name, value in config.retriever_options.items()}
+    return {
+        "the golden set": parse_location(config.golden).values(),
+        "the snapshot": of_store(config.snapshot),
+        **options,
     }
-    return {"the golden set": config.golden, "the snapshot": config.snapshot, **options}
+
+
+def of_store(location: str) -> list[str]:
+    """A snapshot's folder, or what `scheme:place?option=…` can name."""
+    place, _, options = location.partition(":")[2].partition("?")
+    return [location, place, *(value for _, value in parse_qsl(options))]

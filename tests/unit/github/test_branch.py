@@ -16,6 +16,8 @@ from tests.fakes.github_server import FakeGitHub
 from tests.unit.github.conftest import FastClock
 
 BRANCH, PATH = "rageval-history", "default/history.json"
+OUTAGES = 8
+"""Two calls given up, each after four tries."""
 KEEPER = "ghs_keeper"
 
 
@@ -96,6 +98,27 @@ def test_a_branch_that_may_not_move_is_given_up_soon(api: Api, github: FakeGitHu
     assert caught.value.failure == "refused"
     assert clock.sleeps == [1.0, 2.0]
     assert kept(github) == [1]
+
+
+def test_outages_before_a_race_are_no_refusals(api: Api, github: FakeGitHub) -> None:
+    keep(api, 1)
+    asked = 0
+
+    def faster_after_outages(name: str) -> str:
+        nonlocal asked
+        if not name.startswith("PATCH /repos/acme/docs/git/refs/"):
+            return ""
+        asked += 1
+        if asked == OUTAGES + 1:
+            made = "e" * 40
+            github.state.trees[made] = dict(github.state.branch_files(BRANCH))
+            github.state.branches[BRANCH] = github.state.put_commit(made, made, github.state.branches[BRANCH])
+        return "500" if asked <= OUTAGES else ""
+
+    github.always = faster_after_outages
+    keep(api, 2)
+    assert asked == OUTAGES + 2
+    assert kept(github) == [1, 2]
 
 
 def test_where_others_are_always_faster_it_is_given_up_in_time(
