@@ -1,6 +1,6 @@
 """How fast the paired statistics are: against the pure-Python recipe, and on everything one evaluation compares.
 
-It also shows how steady intervals are whose draws serve several times (`core.resampling`).
+It also shows how steady intervals are whose draws serve several times (`core.statistics.resampling`).
 
 The pure recipe is `random.choices` and `statistics.mean`, timed for 100 resamples and multiplied; all ratios are of
 one run. (This file is not called `statistics`, which would hide the standard library's module from its neighbours.)
@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core import statistics as ours
+from rageval_action.core.statistics import paired_comparison as ours
 
 QUERIES = 10_000
 SAMPLED = 100

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from rageval_action.core.record import RECORD, Record
+from rageval_action.core.model.record import RECORD, Record
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDS, LIMIT_S, ROUNDS = 1_000, 2.0, 5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from rageval_action.core.linking import link
-from rageval_action.core.types import Chunk, GoldenSet, Query
+from rageval_action.core.labels.linking import link
+from rageval_action.core.model.types import Chunk, GoldenSet, Query
 
 QUERIES, CHUNKS, LIMIT_S = 100_000, 1_000_000, 20.0
 

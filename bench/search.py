@@ -46,8 +46,8 @@ def make_snapshot(folder: Path, rows: int) -> None:
     """Random unit vectors and short texts, 300 cached queries near some of the chunks."""
     import numpy as np
 
-    from rageval_action.core.hashing import query_key
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.hashing import query_key
+    from rageval_action.core.model.types import Chunk
     from rageval_action.snapshots.write import About, Contents, write_snapshot
 
     rng = np.random.default_rng(0)
@@ -86,7 +86,7 @@ def child_ratios(folder: Path, count: int, rounds: int) -> dict[str, object]:
     """Times of the product, the search and the search with re-scoring, on the same vectors."""
     import numpy as np
 
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.retrievers import search
     from rageval_action.retrievers.vectors import from_snapshot
     from rageval_action.retrievers.views import group_documents, views_of
@@ -123,8 +123,8 @@ def child_search_memory(folder: Path, count: int) -> dict[str, float]:
     """Peak memory of a search over mapped vectors, with ids and documents but without the texts."""
     import numpy as np
 
-    from rageval_action.core.snapshot import Snapshot
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.snapshot import Snapshot
+    from rageval_action.core.model.types import Query
     from rageval_action.retrievers import search
     from rageval_action.retrievers.vectors import from_snapshot
     from rageval_action.retrievers.views import Documents, views_of
@@ -149,7 +149,7 @@ def child_search_memory(folder: Path, count: int) -> dict[str, float]:
 
 def child_whole_memory(folder: Path, count: int) -> dict[str, float]:
     """Peak memory of reading a snapshot, checksums and all, and ranking with it."""
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.retrievers.dense import DenseRetriever
     from rageval_action.retrievers.interface import RetrieverContext
     from rageval_action.snapshots.read import read_snapshot
@@ -207,7 +207,7 @@ def child_stages(folder: Path) -> dict[str, object]:
     stages.spent["interpreter start"] = (STARTED - float(os.environ["BENCH_STARTED"])) * 1e3
     for name in ("numpy", "rageval_action.retrievers.dense", "faiss"):
         stages.run(f"import {name}", functools.partial(importlib.import_module, name))
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.retrievers import dense, search
     from rageval_action.retrievers.interface import RetrieverContext
     from rageval_action.snapshots import read

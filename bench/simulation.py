@@ -20,7 +20,12 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.statistics import TOLERANCE, bootstrap_interval, guarded_bounds, sign_flip_p
+from rageval_action.core.statistics.paired_comparison import (
+    TOLERANCE,
+    bootstrap_interval,
+    guarded_bounds,
+    sign_flip_p,
+)
 
 VALUES = np.array([-1.0, -0.5, 0.0, 0.5, 1.0])
 SIZES = (50, 100, 300)

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.plainly import check_value, shown
-from rageval_action.core.policy import Policy, parse_policy
+from rageval_action.core.judging.policy import Policy, parse_policy
+from rageval_action.core.wording.field_checks import check_value, shown
 from rageval_action.errors import ConfigError, written
 
 FILE = "rageval.yml"

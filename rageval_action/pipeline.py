@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.config import Config
-from rageval_action.core.access import audit
-from rageval_action.core.comparison import Comparison, compare
-from rageval_action.core.document import BaselineInfo, ComparisonDocument, Rung, document, failures
-from rageval_action.core.evaluation import Provenance, Settings, assemble
-from rageval_action.core.linking import link
-from rageval_action.core.measures import Measure, ladder, parse_measures
-from rageval_action.core.policy import Policy, measures_of, plain, slices_of
-from rageval_action.core.record import GitInfo, RunRecord
-from rageval_action.core.setup import plural
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import GoldenSet, Notice, Run
-from rageval_action.core.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
+from rageval_action.core.comparing.comparison import Comparison, compare
+from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document, failures
+from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
+from rageval_action.core.judging.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
+from rageval_action.core.labels.access import audit
+from rageval_action.core.labels.linking import link
+from rageval_action.core.measuring.evaluation import Provenance, Settings, assemble
+from rageval_action.core.measuring.measures import Measure, ladder, parse_measures
+from rageval_action.core.model.record import RunRecord
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import GoldenSet, Notice, Run
+from rageval_action.core.wording.lists import plural
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.formats import read_golden
 from rageval_action.retrievers.interface import EXTERNAL, Access, Retriever, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.interface import open_snapshot
-
-
-class World(Struct, frozen=True, kw_only=True):
-    """What an evaluation needs from outside, handed in by the shell."""
-
-    now: Callable[[], datetime.datetime]
-    new_id: Callable[[], str]
-    versions: Callable[[], Mapping[str, str]]
-    hardware: Mapping[str, str | int]
-    git: GitInfo = GitInfo()
+from rageval_action.world import World
 
 
 class Inputs(Struct, frozen=True, kw_only=True):

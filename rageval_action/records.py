@@ -1,4 +1,4 @@
-"""Run records on disk: a folder or its zip. What is inside them is `core.record`'s business."""
+"""Run records on disk: a folder or its zip. What is inside them is `core.model.record`'s business."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rageval_action.core.record import MEMBERS, RECORD, RunRecord, decode
+from rageval_action.core.model.record import MEMBERS, RECORD, RunRecord, decode
 from rageval_action.errors import RecordError
 
 MAX_MEMBER_BYTES = 2 << 30
@@ -26,7 +26,7 @@ def read_record(location: str | Path) -> RunRecord:
 
     Raises:
         RecordError: `record.not-found`, `record.not-readable`, `record.bad-zip`, `record.too-large`, and those of
-            `core.record.decode`.
+            `core.model.record.decode`.
     """
     path = Path(location)
     where = str(location)

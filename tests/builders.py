@@ -8,20 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from rageval_action.core.comparison import Comparison, compare
-from rageval_action.core.corpus import Lookup, corpus_of
-from rageval_action.core.diagnosis import diagnose, scene
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.measures import parse_measures
-from rageval_action.core.record import (
-    GoldenInfo,
-    QueryRow,
-    Record,
-    RetrieverInfo,
-    RunRecord,
-    SnapshotInfo,
-)
-from rageval_action.core.summary import (
+from rageval_action.core.comparing.comparison import Comparison, compare
+from rageval_action.core.measuring.measures import parse_measures
+from rageval_action.core.measuring.miss_causes import diagnose, scene
+from rageval_action.core.measuring.record_summary import (
     acl_judged,
     acl_violations,
     means,
@@ -30,7 +20,26 @@ from rageval_action.core.summary import (
     scored,
     slice_means,
 )
-from rageval_action.core.types import Chunk, EvidenceItems, Grades, Groups, Hit, Judgments, Unanswerable, Unit
+from rageval_action.core.model.corpus import Lookup, corpus_of
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.record import (
+    GoldenInfo,
+    QueryRow,
+    Record,
+    RetrieverInfo,
+    RunRecord,
+    SnapshotInfo,
+)
+from rageval_action.core.model.types import (
+    Chunk,
+    EvidenceItems,
+    Grades,
+    Groups,
+    Hit,
+    Judgments,
+    Unanswerable,
+    Unit,
+)
 
 NOW = datetime.datetime(2031, 5, 4, 12, 0, tzinfo=datetime.UTC)
 TODAY = NOW.date()

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.hashing import query_key
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.types import Chunk
 from rageval_action.snapshots.write import About, Contents, write_snapshot
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,8 +13,10 @@ from click.testing import CliRunner
 from rageval_action import __version__
 from rageval_action.cli.main import COMMANDS, root
 from rageval_action.config import OPTIONS
-from rageval_action.core import history, record, statistics
-from rageval_action.core.measures import MEASURES
+from rageval_action.core.measuring.measures import MEASURES
+from rageval_action.core.model import record
+from rageval_action.core.series import history
+from rageval_action.core.statistics import paired_comparison as statistics
 from rageval_action.github import baseline
 from rageval_action.golden import neardup, parroting
 from rageval_action.golden.generate import filters
@@ -75,7 +77,7 @@ def test_measures_named_in_the_readme_exist() -> None:
 def test_gates_of_the_readme_are_valid() -> None:
     import yaml
 
-    from rageval_action.core.policy import parse_policy
+    from rageval_action.core.judging.policy import parse_policy
 
     block = next(text for text in re.findall(r"```yaml\n(.*?)```", README, re.DOTALL) if "gates:" in text)
     values = yaml.safe_load(block)

@@ -28,7 +28,7 @@ sys.path.insert(0, str(ROOT))  # the checkout itself, not whatever version is in
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.types import Chunk, ChunkAcl
+    from rageval_action.core.model.types import Chunk, ChunkAcl
 
 EXAMPLES = ROOT / "examples"
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -121,7 +121,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 def chunks_of(plan: Plan, documents: dict[str, str]) -> list[Chunk]:
     """The chunks of a plan, by document; ids are `<document>#<start>-<end>`."""
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
 
     chunks = []
     for source, text in documents.items():
@@ -152,7 +152,7 @@ def _acl(plan: Plan, source: str, text: str) -> ChunkAcl | None:
     import msgspec
     import yaml
 
-    from rageval_action.core.types import ChunkAcl
+    from rageval_action.core.model.types import ChunkAcl
 
     front = FRONT_MATTER.match(text)
     if front is None:
@@ -182,7 +182,7 @@ class Encoder:
 
 def build(plan: Plan, documents: dict[str, str], queries: Sequence[str], encoder: Encoder) -> None:
     """Write the snapshot of a plan, replacing an older one."""
-    from rageval_action.core.hashing import query_key
+    from rageval_action.core.model.hashing import query_key
     from rageval_action.snapshots.write import About, Contents, write_snapshot
 
     chunks = chunks_of(plan, documents)

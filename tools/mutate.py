@@ -1,6 +1,6 @@
 """Mutation testing of one module: which small faults do its tests not see?
 
-    python tools/mutate.py rageval_action/core/policy.py -- tests/unit/core/test_policy.py
+    python tools/mutate.py rageval_action/core/judging/policy.py -- tests/unit/core/judging/test_policy.py
 
 Every mutant changes one thing (a comparison, a number, a word, `and`/`or`, a sum, a returned value, a condition) in a
 copy of the project; the tests run on the copy, so the working tree is never touched. A mutant that no test notices is

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-
 import click
 
 from rageval_action.cli.common import configure
@@ -34,10 +32,11 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     Both are folders (or zips) written by `rageval evaluate --out`.
     """
     from rageval_action import pipeline
-    from rageval_action.core.measures import parse_measures
-    from rageval_action.core.rejudging import rejudged
+    from rageval_action.core.measuring.measures import parse_measures
+    from rageval_action.core.measuring.rescore import rejudged
     from rageval_action.golden.formats import read_golden
     from rageval_action.records import read_record
+    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -52,7 +51,7 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
             after,
             pipeline.Baseline(record=before),
             settings.policy,
-            today=datetime.datetime.now(datetime.UTC).date(),
+            today=real_world().today(),
         )
         report(told, after, json_target, markdown, told, before=before.record)
         return told.exit_code

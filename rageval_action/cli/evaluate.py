@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,9 +10,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, world, write_text
+from rageval_action.cli.common import configure, flags, write_text
 from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 EVALUATE_FLAGS = (
     "golden",
@@ -60,9 +59,11 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     inconclusive, 1 regression, 2 bad input, 3 cannot measure.
     """
     from rageval_action import pipeline
-    from rageval_action.core.record import encode
-    from rageval_action.core.verdict import NoBaseline
+    from rageval_action.core.judging.document import encode_document
+    from rageval_action.core.judging.verdict import NoBaseline
+    from rageval_action.core.model.record import encode
     from rageval_action.records import check_out, read_record, write_files
+    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -74,10 +75,8 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
             if baseline
             else NoBaseline("no baseline was given")
         )
-        candidate = pipeline.evaluate(settings, world())
-        told = pipeline.conclude(
-            candidate, before, settings.policy, today=datetime.datetime.now(datetime.UTC).date()
-        )
+        candidate = pipeline.evaluate(settings, real_world())
+        told = pipeline.conclude(candidate, before, settings.policy, today=real_world().today())
         files = encode(candidate)
         if baseline:
             files["comparison.json"] = encode_document(told)
@@ -102,13 +101,6 @@ def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) ->
         yield f"  rageval explain {shlex.quote(told.queries[0].id)} {both}"
 
 
-def encode_document(told: Any) -> bytes:
-    """`comparison.json`, indented, keys in a fixed order."""
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
-
-
 def report(
     told: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
 ) -> None:
@@ -120,7 +112,7 @@ def report(
 
     texts = {}
     if markdown:
-        from rageval_action.cli.texts import snippets
+        from rageval_action.cli.rival_snippets import snippets
 
         texts = snippets(told, run)
     shown = view(told, run.record, before=before, snippets=texts)

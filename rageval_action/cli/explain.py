@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.output import errors_as_json, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 
 @click.command()
@@ -29,9 +29,9 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     of the right document, and what such a loss calls for.
     """
     from rageval_action.cli.report import chunk_texts
-    from rageval_action.core.explanation import explain as explained
-    from rageval_action.core.linking import unit_of
-    from rageval_action.core.microscope import sights
+    from rageval_action.core.comparing.explanation import explain as explained
+    from rageval_action.core.comparing.query_layout import sights
+    from rageval_action.core.labels.linking import unit_of
     from rageval_action.records import read_record
     from rageval_action.reports.explain import lines
 
@@ -58,7 +58,7 @@ def _one(run: Any, query: str, where: str) -> Any:
     Raises:
         ConfigError: `explain.unknown-query`, `explain.several-queries`.
     """
-    from rageval_action.core.explanation import find
+    from rageval_action.core.comparing.explanation import find
     from rageval_action.errors import ConfigError
 
     found = find(run.queries, query)
@@ -80,8 +80,8 @@ def _near(query: str, ids: list[str]) -> str:
 
 
 def _change(before: Any, candidate: Any, query_id: str) -> Any:
-    from rageval_action.core.comparison import compare
-    from rageval_action.core.measures import parse_measures
+    from rageval_action.core.comparing.comparison import compare
+    from rageval_action.core.measuring.measures import parse_measures
 
     measures = parse_measures([f"recall@{candidate.record.k}"])
     return next((one for one in compare(before, candidate, measures).queries if one.id == query_id), None)

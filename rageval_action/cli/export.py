@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from rageval_action.cli.speech import say
-from rageval_action.core.ranking import unit_scores
-from rageval_action.core.record import RunRecord
-from rageval_action.core.trec import TrecRanking, format_qrels, format_run
-from rageval_action.core.types import Grades, Unanswerable
+from rageval_action.cli.safe_echo import say
+from rageval_action.core.measuring.trec_files import TrecRanking, format_qrels, format_run
+from rageval_action.core.model.ranking import unit_scores
+from rageval_action.core.model.record import RunRecord
+from rageval_action.core.model.types import Grades, Unanswerable
 from rageval_action.errors import RecordError
 
 

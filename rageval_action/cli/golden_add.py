@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 SHOWN = 10
 
@@ -24,7 +24,7 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
 
     E-mail addresses are replaced, and with the extra [check] phone numbers and keys; who asked is never written down.
     """
-    from rageval_action.core.problems import Problems
+    from rageval_action.core.wording.problem_list import Problems
     from rageval_action.errors import GoldenError
     from rageval_action.golden import files, table
     from rageval_action.golden.logs import from_log

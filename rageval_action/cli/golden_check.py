@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing
-from rageval_action.core.escape import log_text
+from rageval_action.core.wording.escape import log_text
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
 
 if TYPE_CHECKING:
-    from rageval_action.core.types import GoldenSet
+    from rageval_action.core.model.types import GoldenSet
     from rageval_action.golden.audit.findings import Finding
     from rageval_action.golden.audit.report import Audit
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from rageval_action.core.types import Chunk, Notice
+    from rageval_action.core.model.types import Chunk, Notice
     from rageval_action.golden.interface import ReadOptions
 
 F = TypeVar("F", bound="Callable[..., Any]")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
     from rageval_action.golden.store import RowFile

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError, RagevalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rageval_action.core.snapshot import Encode, Snapshot
+    from rageval_action.core.model.snapshot import Encode, Snapshot
     from rageval_action.golden.generate.asking import Asker
     from rageval_action.golden.generate.budget import Budget
     from rageval_action.golden.generate.funnel import Report
@@ -194,7 +194,7 @@ def _searches(asked: Sequence[str], opened: Snapshot, encode: Encode | None) -> 
 
 
 def _search(name: str, opened: Snapshot, encode: Encode | None) -> Search:
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.retrievers.interface import RetrieverContext, build
 
     def no_vectors(texts: Sequence[str]) -> Any:

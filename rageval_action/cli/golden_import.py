@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing, tell
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
-    from rageval_action.core.types import Chunk, GoldenSet
+    from rageval_action.core.model.types import Chunk, GoldenSet
 
 
 @click.command("import")
@@ -69,7 +69,7 @@ def counts(golden: GoldenSet) -> str:
 
 def tell_overlap(golden: GoldenSet, chunks: tuple[Chunk, ...]) -> None:
     """How many of the judged ids the snapshot has, as chunks and as documents, and what else linking notices."""
-    from rageval_action.core.linking import link
+    from rageval_action.core.labels.linking import link
     from rageval_action.errors import GoldenError
 
     wanted = {name for query in golden.queries for name in (*query.relevant, *sum(query.any_of, ()))}

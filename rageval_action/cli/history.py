@@ -13,7 +13,7 @@ import click
 
 from rageval_action.cli.common import write_text
 from rageval_action.cli.output import errors_as_json, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 KEPT = "history.json"
 """What a history is called where the Action keeps one."""
@@ -89,7 +89,7 @@ def history(
     PLACE is a record (folder or zip), a folder of records, or a history.json written before: records may expire, the
     history stays. Without an option for a file, Markdown goes to standard output.
     """
-    from rageval_action.core.history import history as told_by
+    from rageval_action.core.series.history import history as told_by
     from rageval_action.reports import history as reports
 
     with errors_as_json(json_target):
@@ -188,7 +188,7 @@ def _records(place: Path) -> Iterator[Path]:
 
 
 def _bytes(path: Path) -> bytes:
-    from rageval_action.core.record import RECORD_BYTES
+    from rageval_action.core.model.record import RECORD_BYTES
     from rageval_action.errors import RecordError
     from rageval_action.records import summary_of_zip
 
@@ -203,8 +203,8 @@ def _bytes(path: Path) -> bytes:
 
 def _points(path: Path) -> list[Any]:
     """Those of a record, or of a history that was written before."""
-    from rageval_action.core import history
-    from rageval_action.core.record import decode_record
+    from rageval_action.core.model.record import decode_record
+    from rageval_action.core.series import history
 
     data, place = _bytes(path), str(path)
     if path.suffix == ".json" and path.name != "record.json":

@@ -11,11 +11,11 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from rageval_action.cli.speech import say
-from rageval_action.core.record import RECORD
+from rageval_action.cli.safe_echo import say
+from rageval_action.core.model.record import RECORD
 from rageval_action.errors import CannotMeasureError, ConfigError, RagevalError
 from rageval_action.github import branch
-from rageval_action.github.api import Api, Budget, Clock
+from rageval_action.github.api import Api, Budget
 from rageval_action.github.context import Token, branch_name, evaluation_id
 from rageval_action.github.failures import ApiError
 from rageval_action.github.history import gather
@@ -23,6 +23,7 @@ from rageval_action.github.origin import Origin, workflow_file
 from rageval_action.github.payload import Repository
 from rageval_action.records import write_files
 from rageval_action.transport import is_address
+from rageval_action.world import Clock
 
 NETWORK_SECONDS = 600.0
 """All calls and waits together; what does not fit is told and left to the next run."""

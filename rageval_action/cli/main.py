@@ -13,13 +13,13 @@ import sys
 import click
 
 from rageval_action import __version__
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError, refused
 
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
     "compare": "rageval_action.cli.compare:compare",
-    "action": "rageval_action.cli.action.command:action",
+    "action": "rageval_action.action.command:action",
     "report": "rageval_action.cli.report:report",
     "explain": "rageval_action.cli.explain:explain",
     "history": "rageval_action.cli.history:history",

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import world, write_text
+from rageval_action.cli.common import write_text
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 from rageval_action.config import BY_NAME, Config, content, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
 
@@ -32,7 +32,7 @@ def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
     for each with the options that are its own. The first one is what the others are compared with. A configuration
     that cannot run says so in its row and does not stop the others; the command ends with 3 when none could.
     """
-    from rageval_action.core.matrix import tabulate
+    from rageval_action.core.series.matrix import tabulate
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -82,13 +82,14 @@ def _beside(file: Path, location: str) -> str:
 def _outcome(name: str, config: Config) -> Any:
     """The record of one configuration, or why there is none."""
     from rageval_action import pipeline
-    from rageval_action.core.matrix import NotRun
+    from rageval_action.core.series.matrix import NotRun
     from rageval_action.errors import GoldenError
+    from rageval_action.world import real_world
 
     if sys.stderr.isatty():
         say(f"measuring {name}", err=True)
     try:
-        return pipeline.evaluate(config, world())
+        return pipeline.evaluate(config, real_world())
     except GoldenError:
         raise  # nothing can be measured with it
     except RagevalError as error:

@@ -8,7 +8,7 @@ import click
 
 from rageval_action.cli.common import configure, flags
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 SHOWN = 20
 
@@ -28,7 +28,7 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
     import msgspec
 
     from rageval_action import pipeline
-    from rageval_action.core.probes import deny_probes, report
+    from rageval_action.core.labels.deny_probes import deny_probes, report
 
     with errors_as_json(json_target):
         settings = configure(given, config)

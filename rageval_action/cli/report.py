@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, write_text
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 
 @click.command()
@@ -50,10 +49,11 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
 
 def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
-    from rageval_action.core.verdict import NoBaseline
+    from rageval_action.core.judging.verdict import NoBaseline
+    from rageval_action.world import real_world
 
     against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")
-    today = datetime.datetime.now(datetime.UTC).date()
+    today = real_world().today()
     return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
 
 
@@ -65,7 +65,7 @@ def read_comparison(path: str) -> Any:
     """
     import msgspec
 
-    from rageval_action.core.document import ComparisonDocument
+    from rageval_action.core.judging.document import ComparisonDocument
     from rageval_action.errors import ConfigError
 
     try:
@@ -89,7 +89,7 @@ def chunk_texts(snapshot: str, run: Any) -> tuple[dict[str, str], str]:
     """
     if not snapshot:
         return {}, ""
-    from rageval_action.core.hashing import text_hash
+    from rageval_action.core.model.hashing import text_hash
     from rageval_action.snapshots.interface import open_snapshot
 
     opened = open_snapshot(snapshot)
@@ -105,7 +105,7 @@ def chunk_texts(snapshot: str, run: Any) -> tuple[dict[str, str], str]:
 
 def _source(run: Any) -> str:
     """Address of the golden set's lines on the code host; empty outside a workflow."""
-    from rageval_action.core.escape import blob_url
+    from rageval_action.core.wording.escape import blob_url
 
     server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
     return blob_url(server, repository, run.record.git.sha, run.record.golden.path, 1).removesuffix("1")

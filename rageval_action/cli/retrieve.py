@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from rageval_action.cli.common import configure, flags, write_text
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 
 
 @click.command()

@@ -37,12 +37,12 @@ def _anything(kind: type) -> dict[str, object]:
 
 def _kind(name: str) -> type:
     from rageval_action.cli.output import ErrorReport
-    from rageval_action.core.document import ComparisonDocument
-    from rageval_action.core.explanation import Explanation
-    from rageval_action.core.history import History
-    from rageval_action.core.record import QueryRow, Record
-    from rageval_action.core.scoring import ScoreReport
-    from rageval_action.core.snapshot import Manifest
+    from rageval_action.core.comparing.explanation import Explanation
+    from rageval_action.core.judging.document import ComparisonDocument
+    from rageval_action.core.measuring.scoring import ScoreReport
+    from rageval_action.core.model.record import QueryRow, Record
+    from rageval_action.core.model.snapshot import Manifest
+    from rageval_action.core.series.history import History
     from rageval_action.golden.canonical import CanonicalRow
 
     kinds: dict[str, type] = {

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.speech import say
-from rageval_action.core.escape import log_line
-from rageval_action.core.measures import DEFAULT_LADDER, Measure, parse_measures
-from rageval_action.core.scoring import MeasureScores, ScoreReport, batch, mean
-from rageval_action.core.scoring import score as score_batch
-from rageval_action.core.trec import TrecRanking, TrecRun, parse_qrels, parse_run
-from rageval_action.core.types import Grades, Notice
+from rageval_action.cli.safe_echo import say
+from rageval_action.core.measuring.measures import DEFAULT_LADDER, Measure, parse_measures
+from rageval_action.core.measuring.scoring import MeasureScores, ScoreReport, batch, mean
+from rageval_action.core.measuring.scoring import score as score_batch
+from rageval_action.core.measuring.trec_files import TrecRanking, TrecRun, parse_qrels, parse_run
+from rageval_action.core.model.types import Grades, Notice
+from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
+from rageval_action.cli.safe_echo import say
 from rageval_action.cli.snapshot_import import import_
-from rageval_action.cli.speech import say
-from rageval_action.core.escape import log_line
+from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rageval_action.core.types import Chunk, Notice
+    from rageval_action.core.model.types import Chunk, Notice
     from rageval_action.snapshots.build import Built, Plan
     from rageval_action.snapshots.verify import SnapshotReport
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.speech import say
+from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ failure it was. Nothing here decides what a failure means.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urljoin, urlsplit
@@ -19,6 +18,7 @@ from urllib3.exceptions import MaxRetryError, NewConnectionError
 from rageval_action import __version__
 from rageval_action.github.context import Token
 from rageval_action.github.failures import ApiError, final, is_limit, limit_wait, message_of
+from rageval_action.world import Clock
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
@@ -32,14 +32,6 @@ _CHUNK = 65_536
 _TIMEOUT = (5.0, 20.0)
 _TRIES = 4
 _RETRIED = frozenset({500, 502, 503, 504})
-
-
-class Clock(Struct, frozen=True):
-    """Time as a handle, so that tests need none."""
-
-    now: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time
-    sleep: Callable[[float], None] = time.sleep
 
 
 class Budget:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 from rageval_action.github.answers import Made
 from rageval_action.github.api import Api
 from rageval_action.github.failures import ApiError

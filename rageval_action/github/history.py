@@ -6,7 +6,7 @@ from collections.abc import Callable, Container
 
 from msgspec import Struct
 
-from rageval_action.core.record import RECORD, RECORD_BYTES, decode_record
+from rageval_action.core.model.record import RECORD, RECORD_BYTES, decode_record
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.answers import Artifact, ArtifactsPage, WorkflowRun
 from rageval_action.github.api import Api

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 from rageval_action.github.answers import Permission, Review
 from rageval_action.github.api import Api
 from rageval_action.github.event import PullRequest

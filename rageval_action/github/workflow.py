@@ -16,7 +16,7 @@ from typing import Literal, TextIO, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 
 SUMMARY_BYTES = 1024 * 1024
 """Above this the runner drops a step's summary whole, and the step still passes."""

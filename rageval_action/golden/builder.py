@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core.problems import Problems
-from rageval_action.core.types import Evidence, Notice, Query, QueryAcl, Review, Source
+from rageval_action.core.model.types import Evidence, Notice, Query, QueryAcl, Review, Source
+from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 
 Id: TypeAlias = str | int

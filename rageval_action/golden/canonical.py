@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl, Review, Source
+from rageval_action.core.model.types import Evidence, GoldenSet, Notice, QueryAcl, Review, Source
 from rageval_action.golden.builder import Builder, Id, Row
 from rageval_action.golden.explain import explain, unknown_keys
 from rageval_action.golden.files import joint_sha256, require

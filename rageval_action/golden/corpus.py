@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval_action.core.problems import Problems
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
+from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden import table
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.evidence import locate, resolve
-from rageval_action.core.types import Evidence
+from rageval_action.core.labels.evidence import locate, resolve
+from rageval_action.core.model.types import Evidence
 from rageval_action.golden.text import fold, shingles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk, Query
+    from rageval_action.core.model.types import Chunk, Query
     from rageval_action.golden.store import RowDict
 
 Why: TypeAlias = Literal["edited", "moved", "re-chunked", "re-identified", "renamed", "deleted", "shifted"]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rageval_action.core.types import Evidence, QueryAcl
+from rageval_action.core.model.types import Evidence, QueryAcl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

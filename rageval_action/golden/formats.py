@@ -12,7 +12,7 @@ from rageval_action.golden.interface import ReadOptions
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval_action.core.types import GoldenSet
+    from rageval_action.core.model.types import GoldenSet
     from rageval_action.golden.interface import Reader
 
 FORMATS: dict[str, str] = {

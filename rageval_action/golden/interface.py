@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core.types import Chunk, GoldenSet
+from rageval_action.core.model.types import Chunk, GoldenSet
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.plainly import shown
-from rageval_action.core.problems import Problems
-from rageval_action.core.trec import parse_qrels
+from rageval_action.core.measuring.trec_files import parse_qrels
+from rageval_action.core.wording.field_checks import shown
+from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import RowError
 from rageval_action.golden.table import not_json

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.problems import some
-from rageval_action.core.types import GoldenSet, Notice
+from rageval_action.core.model.types import GoldenSet, Notice
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder, Row
 from rageval_action.golden.files import joint_sha256, require
@@ -47,11 +47,11 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     queries, notices = builder.finish()
     more: list[Notice] = []
     if unjudged:
-        text = f"{len(unjudged)} queries have no judgments and are left out: {some(unjudged)}."
+        text = f"{len(unjudged)} queries have no judgments and are left out: {listed(unjudged)}."
         more.append(Notice(code="golden.unjudged-topics", text=text, where=part.path))
     lost = sorted({doc for docs in table.relevant_docs.values() for doc in docs} - set(table.corpus))
     if table.corpus and lost:
-        text = f"{len(lost)} judged documents are not in the set's own corpus: {some(lost)}."
+        text = f"{len(lost)} judged documents are not in the set's own corpus: {listed(lost)}."
         more.append(Notice(code="golden.dangling-ids", text=text, where=part.path))
     return GoldenSet(
         queries=queries,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.problems import Problems
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden.fields import normalise
 from rageval_action.golden.neardup import THRESHOLD, Index

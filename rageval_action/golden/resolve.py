@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval_action.core.types import Chunk, Evidence
+from rageval_action.core.model.types import Chunk, Evidence
 from rageval_action.golden.builder import RowError
 from rageval_action.golden.text import fold
 

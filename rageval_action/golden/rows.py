@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.plainly import shown
-from rageval_action.core.problems import Problems, some
-from rageval_action.core.types import Evidence, GoldenSet, Notice, QueryAcl
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.types import Evidence, GoldenSet, Notice, QueryAcl
+from rageval_action.core.wording.field_checks import shown
+from rageval_action.core.wording.lists import listed
+from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden import fields, table, values
 from rageval_action.golden.builder import Builder, Id, Row, RowError
@@ -174,7 +175,7 @@ class _RowReader:
             text = f"{self._unanswerable} rows are unanswerable: they count in the no-answer track only."
             found.append(Notice(code="golden.unanswerable", text=text, where=path))
         if self._unjudged:
-            shown = some([f"{name} (line {number})" for number, name in self._unjudged])
+            shown = listed([f"{name} (line {number})" for number, name in self._unjudged])
             text = f"{len(self._unjudged)} rows say nothing about what should be found and are left out: {shown}."
             found.append(
                 Notice(code="golden.unjudged-rows", text=text, where=f"{path}:{self._unjudged[0][0]}")

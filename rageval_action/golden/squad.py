@@ -20,7 +20,7 @@ from rageval_action.golden.table import Line, not_json
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rageval_action.core.types import GoldenSet
+    from rageval_action.core.model.types import GoldenSet
     from rageval_action.golden.interface import Parts, ReadOptions
 
 

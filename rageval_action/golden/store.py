@@ -19,7 +19,7 @@ from rageval_action.golden.interface import ReadOptions
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rageval_action.core.types import GoldenSet, Query
+    from rageval_action.core.model.types import GoldenSet, Query
 
 RowDict = dict[str, Any]
 """A canonical row as it stands in the file, unknown keys included."""

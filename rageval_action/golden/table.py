@@ -19,7 +19,7 @@ from rageval_action.golden.explain import kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rageval_action.core.problems import Problems
+    from rageval_action.core.wording.problem_list import Problems
     from rageval_action.golden.interface import Part
 
 CONTAINERS = (

@@ -12,7 +12,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rageval_action.core.problems import Problems
+    from rageval_action.core.wording.problem_list import Problems
     from rageval_action.golden.interface import Part
 
 ID_NAMES = ("id", "_id", "qid", "query_id", "query-id", "question_id", "topic")

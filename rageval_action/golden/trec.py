@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from rageval_action.core.problems import some
-from rageval_action.core.types import GoldenSet, Notice
+from rageval_action.core.model.types import GoldenSet, Notice
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder, Row
 from rageval_action.golden.corpus import read_corpus
@@ -99,7 +99,7 @@ def _near_miss(missing: list[str], known: dict[str, Topic]) -> str:
 
 
 def _quoted(names: list[str] | Grades | dict[str, Topic]) -> str:
-    return some([f'"{name}"' for name in names])
+    return listed([f'"{name}"' for name in names])
 
 
 def _unjudged(names: list[str], path: str) -> list[Notice]:

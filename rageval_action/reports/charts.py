@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from rageval_action.core import escape, numbers
-from rageval_action.reports.parts import MeasureLine
+from rageval_action.core.wording import escape, numbers
 from rageval_action.reports.view import ReportView
+from rageval_action.reports.view_types import MeasureLine
 
 MOST_BARS = 12
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 from rageval_action.reports.links import Links
-from rageval_action.reports.parts import QueryLine
 from rageval_action.reports.render import markdown
 from rageval_action.reports.view import ReportView
+from rageval_action.reports.view_types import QueryLine
 
 TITLE = 255
 """Most characters of a title (GitHub's limit)."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rageval_action.core import escape, numbers
-from rageval_action.core.changes import UPWARDS
-from rageval_action.core.explanation import Explanation, Passage, Place
-from rageval_action.reports.lines import CIRCUMSTANCES
+from rageval_action.core.comparing.explanation import Explanation, Passage, Place
+from rageval_action.core.comparing.query_changes import UPWARDS
+from rageval_action.core.wording import escape, lists, numbers
+from rageval_action.reports.table_rows import CIRCUMSTANCES
 from rageval_action.reports.terminal import Table, aligned
 
 SNIPPET = 200
@@ -64,7 +64,7 @@ def _verdict(told: Explanation) -> str:
     }[told.change]
     if not told.cause:
         return f"{words}."
-    by = f" by {numbers.listed(list(told.by), 3)}" if told.by else ""
+    by = f" by {lists.listed(list(told.by), 3)}" if told.by else ""
     also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
     more = f"; {', '.join(also)}" if also else ""
     why = "It was missing before:" if told.change in UPWARDS else "Cause:"

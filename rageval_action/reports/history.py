@@ -8,8 +8,17 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core import escape, numbers
-from rageval_action.core.history import SHORTEST, TOLERANCE, Creep, History, Mark, Point, Series, comparable
+from rageval_action.core.series.history import (
+    SHORTEST,
+    TOLERANCE,
+    Creep,
+    History,
+    Mark,
+    Point,
+    Series,
+    comparable,
+)
+from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports.charts import THEME, label
 from rageval_action.reports.html import document
 
@@ -38,7 +47,7 @@ def sentence(alarm: Creep, points: Sequence[Point]) -> str:
     reference = "the last release" if alarm.reference == "release" else "its best"
     return (
         f"{name} has crept down by {numbers.points(alarm.drop)} since {reference} at {names[alarm.since]}, from "
-        f"{numbers.score(alarm.before)} to {numbers.score(alarm.after)}, in {numbers.plural(alarm.steps, 'step')} of "
+        f"{numbers.score(alarm.before)} to {numbers.score(alarm.after)}, in {lists.plural(alarm.steps, 'step')} of "
         f"at most {numbers.points(alarm.largest_step)}; chance alone would order the scores so in "
         f"{numbers.share(alarm.p)} of cases"
     )
@@ -74,7 +83,7 @@ class _Calm(Struct, frozen=True):
 
 def _calm(told: History) -> _Calm:
     n = comparable(told)
-    since = f"{numbers.plural(n, 'record')} since the golden set, k or the release last changed"
+    since = f"{lists.plural(n, 'record')} since the golden set, k or the release last changed"
     if n < SHORTEST:
         return _Calm(
             "note", "No verdict", "Too few records to tell.", f"{since}; at least {SHORTEST} are needed."
@@ -162,7 +171,7 @@ def html(told: History) -> str:
         calm=_calm(told),
         latency=[one.latency_p50 for one in told.points],
     )
-    count = numbers.plural(len(told.points), "record")
+    count = lists.plural(len(told.points), "record")
     return document(
         "history.html",
         ("d3", "plot", "charts", "history"),

@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 from rageval_action.reports.page import Page
 
 SCRIPTS = {

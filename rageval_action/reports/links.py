@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from rageval_action.core import escape
+from rageval_action.core.wording import escape
 
 LONGEST = 600
 """A longer address is left out: a path comes from a pull request, and a row must stay small."""

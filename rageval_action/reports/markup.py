@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from rageval_action.core import escape, numbers
+from rageval_action.core.wording import escape, lists
 from rageval_action.errors import ConfigError
 from rageval_action.reports.links import Links
-from rageval_action.reports.parts import Fact, QueryLine
+from rageval_action.reports.view_types import Fact, QueryLine
 
 if TYPE_CHECKING:
     import jinja2
@@ -109,7 +109,7 @@ def words(names: Sequence[str]) -> Markdown:
 
 def count_of(number: int, one: str, many: str) -> str:
     """`1 query`, `2,345 queries`."""
-    return numbers.plural(number, one, many)
+    return lists.plural(number, one, many)
 
 
 def commas(number: int) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from rageval_action.core import escape, numbers
-from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
+from rageval_action.core.series.matrix import Against, Configuration, Matrix, Measured, NotRun
+from rageval_action.core.wording import escape, lists, numbers
 
 NOT_RUN, NOT_TIMED = "not run", "not timed"
 STAGES = ("embed", "retrieve", "rerank", "total")
@@ -30,7 +30,7 @@ def notes(matrix: Matrix, quote: Callable[[str], str] = str) -> list[str]:
     compared = sum(main in row.against for row in matrix.configurations)
     judged = (
         f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and won/lost "
-        f"are against {first}; p is adjusted for {numbers.plural(compared, 'comparison')}."
+        f"are against {first}; p is adjusted for {lists.plural(compared, 'comparison')}."
     )
     timed = (
         f"Times are per query, by stage ({', '.join(STAGES)}), after a warm-up, on one machine; a stage that a "

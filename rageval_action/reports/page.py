@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rageval_action.core import escape, numbers, slices
-from rageval_action.core.changes import QueryChange
-from rageval_action.core.clusters import clusters
-from rageval_action.core.document import ComparisonDocument
-from rageval_action.core.microscope import Look, Sight, answerable, recall_curve, sights
-from rageval_action.core.record import Record, RunRecord
-from rageval_action.reports import facts
-from rageval_action.reports.parts import ClusterLine, Fact
+from rageval_action.core.comparing.loss_clusters import clusters
+from rageval_action.core.comparing.query_changes import QueryChange
+from rageval_action.core.comparing.query_layout import Look, Sight, answerable, recall_curve, sights
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.measuring import slices
+from rageval_action.core.model.record import Record, RunRecord
+from rageval_action.core.wording import escape, lists, numbers
+from rageval_action.reports import notes
 from rageval_action.reports.view import ReportView, view
+from rageval_action.reports.view_types import ClusterLine, Fact
 
 SHOWN = 10
 """Hits of each ranking at least; never fewer than k."""
@@ -158,7 +159,7 @@ def page(
     deepest = min(record.retriever.depth, DEEPEST)
     return Page(
         view=view(document, record, before=baseline.record if baseline else None, most=0),
-        clusters=facts.groups(clusters(document.queries, parts)),
+        clusters=notes.groups(clusters(document.queries, parts)),
         k=record.k,
         threshold=record.no_answer.threshold,
         names=names.all(),
@@ -274,12 +275,12 @@ def _told(record: Record) -> dict[str, str]:
         "prefixes": " / ".join(part for part in (snapshot.query_prefix, snapshot.document_prefix) if part),
         "chunker": snapshot.chunker,
         "metric": f"{snapshot.metric}, {snapshot.dimension} dimensions" if snapshot.metric else "",
-        "corpus": f"{numbers.plural(snapshot.chunks, 'chunk')} of {numbers.plural(snapshot.documents, 'document')}",
+        "corpus": f"{lists.plural(snapshot.chunks, 'chunk')} of {lists.plural(snapshot.documents, 'document')}",
         "retriever": " ".join(part for part in (retriever.name, pairs(retriever.parameters)) if part),
         "reranker": retriever.reranker,
         "depth": str(retriever.depth),
         "access": record.acl_mode,
-        "warm-up": numbers.queries(record.warm_up),
+        "warm-up": lists.queries(record.warm_up),
         "cost": pairs(record.cost),
         "versions": pairs(record.versions),
         "hardware": pairs(record.hardware),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rageval_action.reports.fitting import COMMENT_LADDER, SUMMARY_LADDER, Cut, cut
 from rageval_action.reports.links import Links
 from rageval_action.reports.markup import OWN, Markdown, cell, check_template, environment
+from rageval_action.reports.truncate import COMMENT_LADDER, SUMMARY_LADDER, Cut, cut
 from rageval_action.reports.view import ReportView
 
 __all__ = ["COMMENT_BYTES", "SUMMARY_BYTES", "Links", "markdown", "summary"]

@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from rageval_action.core import numbers
-from rageval_action.core.clusters import Cluster, losses
-from rageval_action.core.document import ComparisonDocument, GateResult
-from rageval_action.core.rows import MARGIN, MeasureRow
-from rageval_action.core.statistics import queries_needed, smallest_detectable
-from rageval_action.core.verdict import Reason, Word
+from rageval_action.core.comparing.loss_clusters import Cluster, losses
+from rageval_action.core.comparing.measure_rows import MARGIN, MeasureRow
+from rageval_action.core.judging.document import ComparisonDocument, GateResult
+from rageval_action.core.judging.verdict import Reason, Word
+from rageval_action.core.statistics.paired_comparison import queries_needed, smallest_detectable
+from rageval_action.core.wording import lists, numbers
 
 ALERTS: dict[Word, str] = {
     "fail": "CAUTION",
@@ -110,7 +110,7 @@ def label_effect(document: ComparisonDocument) -> str:
     if row is None or abs(row.label_effect) <= 1e-9:
         return ""
     way = "raise" if row.label_effect > 0 else "lower"
-    count = numbers.queries(len(document.relabelled))
+    count = lists.queries(len(document.relabelled))
     return (
         f"the new labels of {count} alone {way} the baseline's {row.measure} by {numbers.points(row.label_effect)}; "
         "both sides are scored by the new ones"
@@ -171,7 +171,7 @@ def also(document: ComparisonDocument) -> tuple[str, ...]:
     ]
     kept, left = rest[:MOST_REASONS], len(rest) - MOST_REASONS
     if left > 0:
-        kept.append(f"{numbers.plural(left, 'more reason')} under Gates.")
+        kept.append(f"{lists.plural(left, 'more reason')} under Gates.")
     return tuple(dict.fromkeys(kept))
 
 
@@ -205,7 +205,7 @@ def _reason(reason: Reason, document: ComparisonDocument) -> str:
 def failed_with(document: ComparisonDocument) -> str:
     """What the retriever failed with: `no module named foo (18), no answer within 2 s (2)`."""
     told = [f"{failure.text} ({failure.queries:,})" for failure in document.failures]
-    return numbers.listed(told, MOST_FAILURES)
+    return lists.listed(told, MOST_FAILURES)
 
 
 def _spelt(text: str) -> str:
@@ -264,7 +264,7 @@ def _moved(document: ComparisonDocument) -> str:
     if not row.better and not row.worse:
         return f"{row.measure} is unchanged at {numbers.score(row.candidate)}"
     if abs(row.delta) <= 1e-9:
-        return f"{row.measure} is the same, {numbers.queries(row.worse)} down and {row.better} up"
+        return f"{row.measure} is the same, {lists.queries(row.worse)} down and {row.better} up"
     way = "rose" if row.delta > 0 else "dropped"
     sure = "" if row.reading in ("better", "worse") else ", which chance could explain"
     return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}"
@@ -300,9 +300,9 @@ def baseline(document: ComparisonDocument) -> str:
         if document.verdict == "no_baseline":
             return "These scores stand alone. Once the base branch has a record, pull requests are compared with it."
         return "Without a baseline these scores stand alone."
-    away = f", {numbers.plural(info.distance, 'commit')} before the base" if info.distance else ""
+    away = f", {lists.plural(info.distance, 'commit')} before the base" if info.distance else ""
     older = f", {numbers.age(info.age_s)} older" if info.age_s >= 60 else ""
-    paired = numbers.queries(document.pairing.paired)
+    paired = lists.queries(document.pairing.paired)
     return f"{RUNGS[info.rung]}{away}{older}; {paired} on both sides."
 
 
@@ -322,7 +322,7 @@ def blast(document: ComparisonDocument) -> str:
     )
     recovered = f"{gained:,} recovered one" if gained else "none recovered one"
     return (
-        f"{numbers.queries(lost)} lost the last relevant result in the top {document.k}, "
+        f"{lists.queries(lost)} lost the last relevant result in the top {document.k}, "
         f"{recovered}: {net} of {whole.n:,}."
     )
 
@@ -344,7 +344,7 @@ def _rivals(groups: Sequence[Cluster]) -> str:
     names = [group.name for group in rivals if len(group.queries) == most]
     if len(names) == 1:
         return f" {names[0]} took a place in {most:,} of them."
-    return f" {numbers.both(names, MOST_RIVALS)} each took a place in {most:,} of them."
+    return f" {lists.both(names, MOST_RIVALS)} each took a place in {most:,} of them."
 
 
 def power(document: ComparisonDocument) -> str:
@@ -353,12 +353,12 @@ def power(document: ComparisonDocument) -> str:
     if row is None or row.n < 1 or not row.mde <= 1:
         return ""
     if row.mde <= 0 and (row.better or row.worse):
-        return f"All {numbers.queries(row.n)} changed alike in {row.measure}, so their noise cannot be told."
+        return f"All {lists.queries(row.n)} changed alike in {row.measure}, so their noise cannot be told."
     if row.mde <= 0:
-        return f"No query changed in {row.measure}, so its noise cannot be told from these {numbers.queries(row.n)}."
+        return f"No query changed in {row.measure}, so its noise cannot be told from these {lists.queries(row.n)}."
     target = _target(document, row.measure)
     found = (
-        f"{numbers.queries(row.n)} can prove a change of {numbers.points(row.mde)} or more in {row.measure} "
+        f"{lists.queries(row.n)} can prove a change of {numbers.points(row.mde)} or more in {row.measure} "
         "(80 % power)"
     )
     if row.mde <= target + 1e-9:

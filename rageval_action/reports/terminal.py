@@ -7,9 +7,9 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from rageval_action.core import escape, numbers
-from rageval_action.reports.parts import MeasureLine, QueryLine
+from rageval_action.core.wording import escape, lists
 from rageval_action.reports.view import ReportView
+from rageval_action.reports.view_types import MeasureLine, QueryLine
 
 STYLES = {"CAUTION": "bold red", "WARNING": "bold yellow", "NOTE": "bold cyan", "TIP": "bold green"}
 TONES = {"worse": "red", "better": "green", "unclear": "yellow"}
@@ -113,15 +113,15 @@ def _tables(view: ReportView) -> Iterator[Table]:
 
 
 def _title(words: str, total: int, shown: int) -> str:
-    return f"{words}: {numbers.queries(total)}" + (f", the first {shown}" if shown < total else "")
+    return f"{words}: {lists.queries(total)}" + (f", the first {shown}" if shown < total else "")
 
 
 def _tail(view: ReportView) -> Iterator[str]:
     if view.blast:
         yield f"{view.blast} {view.causes}".strip()
     if view.missed:
-        found = numbers.plural(len(view.missed), "query finds", "queries find")
-        yield f"{found} nothing relevant in the top {view.k} on either side: {numbers.listed(list(view.missed), 8)}."
+        found = lists.plural(len(view.missed), "query finds", "queries find")
+        yield f"{found} nothing relevant in the top {view.k} on either side: {lists.listed(list(view.missed), 8)}."
     yield from _small(view)
     for stage in view.latency:
         before = (

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from rageval_action.core.clusters import clusters
-from rageval_action.core.document import ComparisonDocument
-from rageval_action.core.record import Record
-from rageval_action.reports import facts, lines, sentences
-from rageval_action.reports.parts import (
+from rageval_action.core.comparing.loss_clusters import clusters
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.model.record import Record
+from rageval_action.reports import notes, sentences, table_rows
+from rageval_action.reports.view_types import (
     ChangeLine,
     ClusterLine,
     Fact,
@@ -115,7 +115,7 @@ def view(
     whole = [row for row in document.measures if row.slice is None]
     override = document.overridden
     groups = clusters(document.queries)
-    caveats, rest = facts.notices(document, record)
+    caveats, rest = notes.notices(document, record)
     texts = snippets or {}
     if sentences.void(document):
         down, groups = [], ()
@@ -131,32 +131,32 @@ def view(
         baseline=sentences.baseline(document),
         baseline_sha=document.baseline.sha if document.baseline else "",
         candidate_sha=record.git.sha,
-        changed=facts.changed(document),
-        unchanged=facts.unchanged(document, record),
+        changed=notes.changed(document),
+        unchanged=notes.unchanged(document, record),
         caveats=caveats,
         compared=bool(document.measures),
-        measures=lines.measures(whole, document.k, void=sentences.void(document))
+        measures=table_rows.measures(whole, document.k, void=sentences.void(document))
         if document.measures
-        else lines.alone(record),
-        units=() if sentences.void(document) else lines.units(record, before),
+        else table_rows.alone(record),
+        units=() if sentences.void(document) else table_rows.units(record, before),
         blast=sentences.blast(document),
         causes=sentences.causes(groups),
-        clusters=facts.groups(groups),
-        lost=tuple(lines.query(change, texts.get(change.id, "")) for change in down[:most]),
+        clusters=notes.groups(groups),
+        lost=tuple(table_rows.query(change, texts.get(change.id, "")) for change in down[:most]),
         lost_total=len(down),
-        gained=tuple(lines.query(change) for change in up[:most]),
+        gained=tuple(table_rows.query(change) for change in up[:most]),
         gained_total=len(up),
         missed=tuple(change.id for change in document.queries if change.change == "missed"),
-        gates=facts.gates(document),
-        slices=() if sentences.void(document) else lines.slices(document),
-        small_slices=() if sentences.void(document) else lines.small(document),
-        latency=facts.latency(record, before),
-        no_answer=facts.no_answer(record),
-        acl=facts.acl(record),
+        gates=notes.gates(document),
+        slices=() if sentences.void(document) else table_rows.slices(document),
+        small_slices=() if sentences.void(document) else table_rows.small(document),
+        latency=notes.latency(record, before),
+        no_answer=notes.no_answer(record),
+        acl=notes.acl(record),
         acl_ok=record.acl_violations == 0,
         warnings=rest,
         power=sentences.power(document),
         k=document.k,
         golden_path=record.golden.path,
-        footer=facts.footer(record),
+        footer=notes.footer(record),
     )

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.child import DeadError, LineProcess
 from rageval_action.retrievers.confine import Confinement

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.types import Query, Ranking, Run
+from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.child import MAX_LINE, DeadError, LineProcess
 from rageval_action.retrievers.confine import NOBODY, Confinement, confined
 from rageval_action.retrievers.external import AnswerError, Filler, question, read_results

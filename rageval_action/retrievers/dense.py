@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rageval_action.core.record import TIMED_QUERIES
-from rageval_action.core.types import Hit, Notice, Query, Ranking, Run
+from rageval_action.core.model.record import TIMED_QUERIES
+from rageval_action.core.model.types import Hit, Notice, Query, Ranking, Run
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers.hits import HitMaker
 from rageval_action.retrievers.search import Corpus, Ranked, rank

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from rageval_action.core.types import Hit, Notice, Query, Ranking
+from rageval_action.core.model.types import Hit, Notice, Query, Ranking
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.ranking import Corpus, ordered
 

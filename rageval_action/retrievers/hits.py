@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.types import Hit
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.types import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
 
 
 class HitMaker:
@@ -21,7 +21,7 @@ class HitMaker:
         self._hashes: dict[int, str] = {}
 
     def hits(self, rows: Sequence[int], scores: Sequence[float]) -> tuple[Hit, ...]:
-        """Hits of `rows`, which are in order, best first. Access is judged elsewhere (`core.access`)."""
+        """Hits of `rows`, which are in order, best first. Access is judged elsewhere (`core.labels.access`)."""
         chunks = [self._chunks[row] for row in rows]
         return tuple(
             Hit(

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from rageval_action.core.types import Query, Ranking, Run
+from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.external import AnswerError, Filler, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from rageval_action.core.types import Hit, Query, Ranking, Run
+from rageval_action.core.model.types import Hit, Query, Ranking, Run
 from rageval_action.retrievers.interface import Retriever, RetrieverContext, build
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.ranking import ordered

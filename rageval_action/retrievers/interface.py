@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.core.snapshot import Encode, Snapshot
-from rageval_action.core.types import Query, Run
+from rageval_action.core.model.snapshot import Encode, Snapshot
+from rageval_action.core.model.types import Query, Run
 from rageval_action.errors import ConfigError
 
 Access: TypeAlias = Literal["enforce", "audit"]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from rageval_action.core.escape import log_line
+from rageval_action.core.wording.escape import log_line
 
 Item = TypeVar("Item")
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.types import Chunk, Hit, Query
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.types import Chunk, Hit, Query
 
 MARGIN = 32
 """Candidates taken beyond the depth at first, so that repeated documents rarely need a second look."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rageval_action.core.types import Hit, Query, Ranking, Run
+from rageval_action.core.model.types import Hit, Query, Ranking, Run
 from rageval_action.errors import RagevalError
 from rageval_action.retrievers.cross_encoders import scorer
 from rageval_action.retrievers.hybrid import inner_costs, inner_parameters, parts

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.record import FILE_CHECKSUM
-from rageval_action.core.trec import parse_run
-from rageval_action.core.types import Notice, Query, Ranking, Run
+from rageval_action.core.measuring.trec_files import parse_run
+from rageval_action.core.model.record import FILE_CHECKSUM
+from rageval_action.core.model.types import Notice, Query, Ranking, Run
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.external import AnswerError, Filler, finite, read_results
 from rageval_action.retrievers.interface import RetrieverContext

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.retrievers.external import AnswerError
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.stores import StoreRetriever, literal

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.types import QueryAcl
+from rageval_action.core.model.types import QueryAcl
 
 Setting: TypeAlias = str | int | float | bool
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Query, Ranking, Run
+from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.external import AnswerError, Filler
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options

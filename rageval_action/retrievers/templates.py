@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 
 
 def values_of(query: Query, depth: int) -> dict[str, object]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import FloatMatrix, Metric, Snapshot
+    from rageval_action.core.model.snapshot import FloatMatrix, Metric, Snapshot
 
 _BLOCK_BYTES = 1 << 24
 """Vectors that must be converted before they can be searched are copied in blocks of this size."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl
+    from rageval_action.core.model.types import Chunk, ChunkAcl, Query, QueryAcl
 
 
 class Documents(Struct, frozen=True, kw_only=True):

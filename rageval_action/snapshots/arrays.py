@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import FloatMatrix
+    from rageval_action.core.model.snapshot import FloatMatrix
 
 LFS_MARK = b"version https://git-lfs.github.com/spec/"
 BLOCK_BYTES = 1 << 24

@@ -12,8 +12,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.hashing import query_key, text_hash
-from rageval_action.core.types import Notice
+from rageval_action.core.model.hashing import query_key, text_hash
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
 from rageval_action.snapshots.model import BATCH_SIZE, model_name
@@ -25,8 +25,8 @@ from rageval_action.snapshots.write import About, Contents, check_target, write_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import FloatMatrix, Manifest, Metric
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import FloatMatrix, Manifest, Metric
+    from rageval_action.core.model.types import Chunk
     from rageval_action.snapshots.model import Embedder
 
 BLOCK_TEXTS = 256

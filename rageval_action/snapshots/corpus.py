@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET
 
-from rageval_action.core.problems import some
-from rageval_action.core.types import Chunk, Notice
+from rageval_action.core.model.types import Chunk, Notice
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import LFS_MARK
 from rageval_action.snapshots.problems import LFS_HINT, Problems
@@ -138,6 +138,6 @@ class _Reader:
             text = f"{self._without_doc} rows name no `doc`; each is its own document."
             said.append(("snapshot.no-doc", text))
         if self._moved:
-            text = f"Fields kept as metadata, not embedded: {some(list(self._moved), 5)}."
+            text = f"Fields kept as metadata, not embedded: {listed(list(self._moved), 5)}."
             said.append(("snapshot.extra-fields", text))
         return tuple(Notice(code=code, text=text, where=self.where) for code, text in said)

@@ -18,7 +18,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Notice
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.snapshots.prefixes import DOCUMENT_ROLE, QUERY_ROLE
 from rageval_action.transport import Client, TransportError, credential, public

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rageval_action.core.hashing import query_key
-from rageval_action.core.numbers import plural
-from rageval_action.core.types import Notice
+from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.types import Notice
+from rageval_action.core.wording.lists import plural
 from rageval_action.errors import CannotMeasureError, SnapshotError
 from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.model import load_model
@@ -18,7 +18,7 @@ from rageval_action.snapshots.model import load_model
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import Snapshot
+    from rageval_action.core.model.snapshot import Snapshot
     from rageval_action.snapshots.model import Embedder
 
 Load: TypeAlias = "Callable[[str, str], Embedder]"
@@ -45,7 +45,7 @@ _OF_A_STORE = (
 
 
 class QueryEncoder:
-    """Texts -> vectors, as `core.snapshot.Encode`.
+    """Texts -> vectors, as `core.model.snapshot.Encode`.
 
     Attributes:
         origin: where the vectors came from so far: `cached`, `model` or `mixed`.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from rageval_action.core.hashing import text_hash
+from rageval_action.core.model.hashing import text_hash
 from rageval_action.snapshots.arrays import blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rageval_action.core.snapshot import FloatMatrix, Manifest
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import FloatMatrix, Manifest
+    from rageval_action.core.model.types import Chunk
 
 _DIGEST = 32
 

@@ -11,7 +11,7 @@ from rageval_action.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rageval_action.core.snapshot import Snapshot
+    from rageval_action.core.model.snapshot import Snapshot
 
 SOURCES: dict[str, str] = {
     "folder": "rageval_action.snapshots.read:read_snapshot",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rageval_action.core.snapshot import Manifest
+from rageval_action.core.model.snapshot import Manifest
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import LFS_MARK
 from rageval_action.snapshots.problems import LFS_HINT, Problems
@@ -16,7 +16,7 @@ from rageval_action.snapshots.problems import LFS_HINT, Problems
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rageval_action.core.snapshot import FileEntry
+    from rageval_action.core.model.snapshot import FileEntry
 
 MANIFEST = "manifest.json"
 CHUNKS = "chunks.jsonl"

@@ -17,7 +17,7 @@ from rageval_action.errors import CannotMeasureError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.types import Notice
+    from rageval_action.core.model.types import Notice
 
 BATCH_SIZE = 32
 """Fixed: the size of a batch changes the last bits of a vector."""

@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from rageval_action.core.problems import some
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import Notice
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import Notice
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import SnapshotError, written
 from rageval_action.snapshots import manifest as files
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import FloatMatrix, Manifest
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import FloatMatrix, Manifest
+    from rageval_action.core.model.types import Chunk
 
 UNIT_TOLERANCE = 1e-3
 """A vector whose norm is this near to 1 counts as normalised."""
@@ -231,7 +231,7 @@ def _vector_notices(
     """Zero vectors, and norms that do not fit what the manifest says."""
     said: list[tuple[str, str]] = []
     if measured.zero_rows:
-        named = some([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows], 5)
+        named = listed([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows], 5)
         count = len(measured.zero_rows)
         said.append(("snapshot.zero-vector", f"{count} vectors are zero and cannot be found: rows {named}."))
     unit = is_unit(measured)

@@ -12,7 +12,7 @@ from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.manifest import sha256_of
 
 if TYPE_CHECKING:
-    from rageval_action.core.snapshot import FileEntry
+    from rageval_action.core.model.snapshot import FileEntry
 
 _PIECE = 1 << 20
 _SHA256 = re.compile("[0-9a-f]{64}")

@@ -12,8 +12,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from rageval_action.core.problems import some
-from rageval_action.core.types import Chunk, ChunkAcl, Notice
+from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
+from rageval_action.core.wording.lists import listed
 from rageval_action.snapshots.arrays import LFS_MARK
 from rageval_action.snapshots.problems import LFS_HINT, Problems
 
@@ -140,7 +140,7 @@ def text_notices(chunks: Sequence[Chunk], where: str) -> tuple[Notice, ...]:
     found: list[Notice] = []
     empty = [chunk.id for chunk in chunks if is_blank(chunk.text)]
     if empty:
-        text = f"{len(empty)} chunks have no text: {some(empty, 5)}."
+        text = f"{len(empty)} chunks have no text: {listed(empty, 5)}."
         found.append(Notice(code="snapshot.empty-text", text=text, where=where))
     if len({chunk.text for chunk in chunks}) < len(chunks):
         found += _identical(chunks, where)
@@ -157,7 +157,7 @@ def _identical(chunks: Sequence[Chunk], where: str) -> list[Notice]:
     count = sum(map(len, twins))
     text = (
         f"{count} chunks share their text with another ({len(twins)} groups): "
-        f"{some([' = '.join(ids[:4]) for ids in twins], 3)}. Identical texts tie; their ids decide the order."
+        f"{listed([' = '.join(ids[:4]) for ids in twins], 3)}. Identical texts tie; their ids decide the order."
     )
     return [Notice(code="snapshot.identical-texts", text=text, where=where)]
 

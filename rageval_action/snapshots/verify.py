@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from rageval_action.core.snapshot import Manifest
-from rageval_action.core.types import Notice
+from rageval_action.core.model.snapshot import Manifest
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.fingerprint import fingerprint
 from rageval_action.snapshots.manifest import MANIFEST
@@ -16,7 +16,7 @@ from rageval_action.snapshots.read import read_snapshot
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rageval_action.core.snapshot import Snapshot
+    from rageval_action.core.model.snapshot import Snapshot
 
 
 class SnapshotReport(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.snapshot import FileEntry, Manifest
+from rageval_action.core.model.snapshot import FileEntry, Manifest
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, Measured, measure, open_matrix
 from rageval_action.snapshots.fingerprint import fingerprint
@@ -26,8 +26,8 @@ from rageval_action.snapshots.rows import name_repeats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.snapshot import FloatMatrix, Metric
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import FloatMatrix, Metric
+    from rageval_action.core.model.types import Chunk
 
 SHARD_BYTES = 1 << 30
 """A shard is at most about this large unless the caller says otherwise."""
@@ -53,7 +53,7 @@ class Contents(Struct, frozen=True, kw_only=True):
         chunks: in row order, ids unique.
         vectors: float blocks of shape (rows, dimension) that together have one row a chunk, in the same order; a
             matrix is cut into blocks; nothing at all makes a snapshot for lexical retrieval only.
-        query_vectors: `core.hashing.query_key` -> vector of shape (dimension,).
+        query_vectors: `core.model.hashing.query_key` -> vector of shape (dimension,).
     """
 
     chunks: Sequence[Chunk]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.taken_out import Defence, take_out
+from tests.defence_removal import Defence, take_out
 
-GITHUB, ACTION = "rageval_action/github/", "rageval_action/cli/action/"
+GITHUB, ACTION = "rageval_action/github/", "rageval_action/action/"
 
 MUTATIONS: tuple[Defence, ...] = (
     (
@@ -395,24 +395,24 @@ MUTATIONS: tuple[Defence, ...] = (
     ),
     (
         "mentions broken",
-        "rageval_action/core/escape.py",
+        "rageval_action/core/wording/escape.py",
         'shown = _MENTION.sub("@" + ZERO_WIDTH_SPACE, shown)',
         "",
-        "tests/unit/core/test_escape.py",
+        "tests/unit/core/wording/test_escape.py",
     ),
     (
         "markup escaped",
-        "rageval_action/core/escape.py",
+        "rageval_action/core/wording/escape.py",
         'shown = _MARKUP.sub(lambda found: f"&#{ord(found[0])};", shown)',
         "",
-        "tests/unit/core/test_escape.py",
+        "tests/unit/core/wording/test_escape.py",
     ),
     (
         "links stay in their commit",
-        "rageval_action/core/escape.py",
+        "rageval_action/core/wording/escape.py",
         'if any(segment in ("", ".", "..") for segment in segments):',
         "if False:",
-        "tests/unit/core/test_escape.py",
+        "tests/unit/core/wording/test_escape.py",
     ),
 )
 

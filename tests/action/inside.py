@@ -13,15 +13,16 @@ from typing import Any
 import pytest
 
 from rageval_action import pipeline
-from rageval_action.cli.action.flow import run
-from rageval_action.cli.action.inputs import read_inputs
-from rageval_action.cli.action.session import Session
-from rageval_action.cli.common import configure, world
+from rageval_action.action.flow import run
+from rageval_action.action.inputs import read_inputs
+from rageval_action.action.session import Session
+from rageval_action.cli.common import configure
 from rageval_action.config import Config
-from rageval_action.core.record import GitInfo, RunRecord, encode
+from rageval_action.core.model.record import GitInfo, RunRecord, encode
 from rageval_action.github.api import Api, Budget
 from rageval_action.github.context import Token
 from rageval_action.github.workflow import Log
+from rageval_action.world import real_world
 from tests.action.world import EXAMPLES, Ended, Workspace
 from tests.fakes.github_server import TOKEN
 from tests.unit.github.conftest import FastClock, runner_for
@@ -34,7 +35,7 @@ EVALUATE = pipeline.evaluate
 def measured(side: str) -> RunRecord:
     """The record of `examples/<side>`, of no commit."""
     settings = configure({"snapshot": str(EXAMPLES / side)}, str(EXAMPLES / "rageval.yml"))
-    return EVALUATE(settings, world(EXAMPLES))
+    return EVALUATE(settings, real_world(EXAMPLES))
 
 
 def record_of(side: str, sha: str, **given: Any) -> RunRecord:
@@ -108,6 +109,7 @@ def run_inside(
         log=log,
         reading=api(),
         writing=api(),
+        world=real_world(),
     )
     with canned(monkeypatch, sha), monkeypatch.context() as patch:
         patch.chdir(place.checkout)

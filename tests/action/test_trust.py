@@ -221,8 +221,8 @@ def test_hostile_text_in_ids_queries_and_paths(
     from msgspec.structs import replace
 
     from rageval_action import pipeline
-    from rageval_action.core.types import Notice
-    from tests.unit.core.test_escape import parse, render
+    from rageval_action.core.model.types import Notice
+    from tests.unit.core.wording.test_escape import parse, render
     from tests.unit.github.test_workflow import commands
 
     workspace.policy(recorded)
@@ -240,7 +240,7 @@ def test_hostile_text_in_ids_queries_and_paths(
         for n, row in enumerate(before.queries)
     )
     github.state.artifacts.clear()
-    from rageval_action.core.record import encode
+    from rageval_action.core.model.record import encode
 
     github.state.artifact(1, encode(replace(before, queries=again)))
     payload = pull_request(recorded)

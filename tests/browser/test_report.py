@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-from rageval_action.core import numbers
-from rageval_action.core.document import ComparisonDocument
-from rageval_action.core.measures import parse_measures
-from rageval_action.core.types import Grades, Hit
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.measuring.measures import parse_measures
+from rageval_action.core.model.types import Grades, Hit
+from rageval_action.core.wording import numbers
 from rageval_action.reports.html import html
 from rageval_action.reports.page import page
 from tests.unit.reports import situations
@@ -176,8 +176,8 @@ def test_a_narrow_screen_scrolls_only_downwards(opened):
 @functools.cache
 def large() -> str:
     """Ten thousand queries with a hundred hits each."""
-    from rageval_action.core.comparison import compare
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.comparing.comparison import compare
+    from rageval_action.core.model.types import Chunk
     from tests.builders import run
 
     count = 10_000
@@ -248,8 +248,8 @@ def test_the_report_is_small_beside_its_data():
 @functools.cache
 def creeping() -> str:
     """A history of sixty records that creeps down."""
-    from rageval_action.core.history import Point, history
-    from rageval_action.core.record import Mean
+    from rageval_action.core.model.record import Mean
+    from rageval_action.core.series.history import Point, history
     from rageval_action.reports.history import html as drawn
 
     start = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
@@ -286,8 +286,8 @@ def test_a_history_opens_in_silence_and_can_be_read_by_all(opened, scheme):
 
 
 def test_a_lone_value_has_no_more_decimals_than_it_needs(opened):
-    from rageval_action.core.history import Point, history
-    from rageval_action.core.record import Mean
+    from rageval_action.core.model.record import Mean
+    from rageval_action.core.series.history import Point, history
     from rageval_action.reports.history import html as drawn
 
     start = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Chunk, Query, Run
+from rageval_action.core.model.types import Chunk, Query, Run
 from rageval_action.retrievers import rerank
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import OptionValue, Retriever, RetrieverContext, build

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import Chunk, GoldenSet
+from rageval_action.core.model.types import Chunk, GoldenSet
 from rageval_action.errors import GoldenError
 from rageval_action.golden.formats import FORMATS, read_golden
 from rageval_action.golden.interface import ReadOptions

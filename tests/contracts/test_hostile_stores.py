@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.importers.place import files_of
 from rageval_action.snapshots.importers.registry import IMPORTERS

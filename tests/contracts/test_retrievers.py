@@ -20,10 +20,10 @@ import pytest
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.ranking import unit_scores
-from rageval_action.core.snapshot import Manifest, Snapshot
-from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl, Run, Unit
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.ranking import unit_scores
+from rageval_action.core.model.snapshot import Manifest, Snapshot
+from rageval_action.core.model.types import Chunk, ChunkAcl, Query, QueryAcl, Run, Unit
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.child import LineProcess
 from rageval_action.retrievers.interface import (

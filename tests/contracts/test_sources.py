@@ -11,7 +11,7 @@ import faiss
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.importers import worker
 from rageval_action.snapshots.importers.registry import IMPORTERS, import_store

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import Chunk
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.interface import open_snapshot
 from tests.project import ROOT

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 
 
 @functools.cache

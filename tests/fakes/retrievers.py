@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rageval_action.core.types import Query, Ranking, Run
+from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.ranking import Corpus
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from tests.fakes.server import FakeService, RefusedError, Request
 
 Match = re.Match[str]

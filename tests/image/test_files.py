@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rageval_action.cli.action.inputs import ACTION_OPTIONS, read_inputs
+from rageval_action.action.inputs import ACTION_OPTIONS, read_inputs
 from rageval_action.config import OPTIONS
 from rageval_action.errors import ConfigError
 from tools.image import action_yml, pin

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rageval_action.core.record import MEMBERS, Record
+from rageval_action.core.model.record import MEMBERS, Record
 from rageval_action.errors import ConfigError
 from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
@@ -70,7 +70,7 @@ class TestEvaluate:
         assert evaluate(project, "run")[0] == 0
 
     def test_same_input_twice_gives_the_same_bytes_but_for_exempt_fields(self, project: Path) -> None:
-        from rageval_action.core.record import EXEMPT_FIELDS
+        from rageval_action.core.model.record import EXEMPT_FIELDS
 
         assert evaluate(project, "one")[0] == evaluate(project, "two")[0] == 0
 

@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_action.cli.score import score as score_command
-from rageval_action.core.measures import Measure, parse_measure
-from rageval_action.core.ranking import order
-from rageval_action.core.scoring import batch, mean, score
-from rageval_action.core.trec import parse_qrels, parse_run
-from rageval_action.core.types import Grades
+from rageval_action.core.measuring.measures import Measure, parse_measure
+from rageval_action.core.measuring.scoring import batch, mean, score
+from rageval_action.core.measuring.trec_files import parse_qrels, parse_run
+from rageval_action.core.model.ranking import order
+from rageval_action.core.model.types import Grades
 from tests.shared_data import shared
 
 PAIRS = (

@@ -13,8 +13,9 @@ import pytest
 
 from rageval_action import pipeline
 from rageval_action.config import load
-from rageval_action.core.record import EXEMPT_FIELDS, RANKINGS, RECORD, encode
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.record import EXEMPT_FIELDS, RANKINGS, RECORD, encode
+from rageval_action.core.model.types import Chunk
+from rageval_action.world import World
 from tests.project import rageval, write_golden, write_index
 
 DOCUMENTS, COPIES, QUERIES, K = 60, 9, 40, 5
@@ -79,7 +80,7 @@ def kept(files: dict[str, bytes]) -> Iterator[str]:
 def evaluate(project: Path, order: str, threads: int, batch: int) -> list[str]:
     flags = {"golden": str(project / "golden.jsonl"), "snapshot": str(project / order), "threads": threads}
     config = load(flags, {}, {"retriever": {"name": "dense", "batch_size": batch}})
-    world = pipeline.World(
+    world = World(
         now=lambda: datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
         new_id=lambda: "run",
         versions=dict,

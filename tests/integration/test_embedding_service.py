@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from rageval_action.core.record import Record
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.record import Record
+from rageval_action.core.model.types import Chunk
 from rageval_action.snapshots.write import About, Contents, write_snapshot
 from tests.fakes import embedders
 from tests.fakes.server import FakeService, Reply, Request

@@ -14,13 +14,14 @@ import numpy as np
 import pytest
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure, world
+from rageval_action.cli.common import configure
 from rageval_action.config import Config
-from rageval_action.core.document import ComparisonDocument
-from rageval_action.core.hashing import query_key
-from rageval_action.core.record import Record, RunRecord
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.record import Record, RunRecord
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.snapshots.read import read_snapshot
+from rageval_action.world import real_world
 from tools.build_examples import BASELINE, CANDIDATE, FRONT_MATTER, Plan, chunks_of, read_documents, split
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -262,7 +263,7 @@ def told() -> ComparisonDocument:
 
 @functools.cache
 def evaluated(name: str) -> RunRecord:
-    return pipeline.evaluate(settings(name), world(EXAMPLES))
+    return pipeline.evaluate(settings(name), real_world(EXAMPLES))
 
 
 def settings(name: str) -> Config:

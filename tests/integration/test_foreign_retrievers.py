@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from tests.fakes import rerankers
 from tests.fakes.databases import fill_postgres, fill_sqlite_vec, postgres
 from tests.fakes.server import FakeService, Handler, Reply, Request

@@ -12,8 +12,8 @@ import pytest
 
 from rageval_action.cli import history_fetch
 from rageval_action.cli.main import run
-from rageval_action.core.history import history, point
-from rageval_action.core.record import Record
+from rageval_action.core.model.record import Record
+from rageval_action.core.series.history import history, point
 from tests.fakes.github import REPOSITORY
 from tests.fakes.github_server import TOKEN, FakeGitHub
 from tests.unit.github.conftest import FastClock

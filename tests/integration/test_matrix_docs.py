@@ -26,7 +26,7 @@ from rageval_action.retrievers import rerank
 from rageval_action.retrievers.cross_encoders import OnnxScorer, Scorer
 from rageval_action.retrievers.cross_encoders import scorer as chosen_scorer
 from rageval_action.retrievers.options import Options
-from tests.packaged import cross_encoder
+from tests.packaged_models import cross_encoder
 from tests.project import ROOT
 from tests.shared_data import shared
 

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rageval_action.cli.probe import probe
-from rageval_action.core.probes import STRANGER, deny_probes, report
-from rageval_action.core.types import Chunk, ChunkAcl, Hit, Query, Ranking, Run
+from rageval_action.core.labels.deny_probes import STRANGER, deny_probes, report
+from rageval_action.core.model.types import Chunk, ChunkAcl, Hit, Query, Ranking, Run
 from rageval_action.snapshots.write import About, Contents, write_snapshot
 
 CHUNKS = [

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from rageval_action.core.record import GitInfo, Mean, Record, encode
+from rageval_action.core.model.record import GitInfo, Mean, Record, encode
 from tests.project import DOCUMENTS, rageval, write_golden, write_index
 from tests.unit.reports.situations import drop
 

@@ -14,14 +14,15 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure, world
-from rageval_action.core.clusters import ADVICE
-from rageval_action.core.document import ComparisonDocument
-from rageval_action.core.history import MOST_KEPT, point
-from rageval_action.core.record import GitInfo, RunRecord
+from rageval_action.cli.common import configure
+from rageval_action.core.comparing.loss_clusters import ADVICE
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.model.record import GitInfo, RunRecord
+from rageval_action.core.series.history import MOST_KEPT, point
 from rageval_action.reports.links import Links
 from rageval_action.reports.render import markdown
 from rageval_action.reports.view import view
+from rageval_action.world import real_world
 
 ROOT = Path(__file__).resolve().parents[2]
 DAY = datetime.datetime(2031, 5, 4, 12, 0, tzinfo=datetime.UTC)
@@ -59,7 +60,7 @@ def runs() -> dict[str, RunRecord]:
     found = {}
     for side, sha, created in (("baseline", "b", DAY - datetime.timedelta(hours=7)), ("candidate", "c", DAY)):
         settings = configure({"snapshot": str(ROOT / "examples" / side)}, config)
-        found[side] = _fixed(pipeline.evaluate(settings, world(ROOT)), f"{side}-run", sha, created)
+        found[side] = _fixed(pipeline.evaluate(settings, real_world(ROOT)), f"{side}-run", sha, created)
     return found
 
 

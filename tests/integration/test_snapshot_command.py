@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.snapshots.encoder import query_encoder

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rageval_action.config import BY_NAME, OPTIONS, POLICY_KEYS, load, parse_file, read_file
-from rageval_action.core.policy import DropGate, FloorGate, default_gates
+from rageval_action.core.judging.policy import DropGate, FloorGate, default_gates
 from rageval_action.errors import ConfigError
 
 

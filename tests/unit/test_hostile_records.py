@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from rageval_action.core.comparison import compare
-from rageval_action.core.document import BaselineInfo, document
-from rageval_action.core.measures import parse_measures
-from rageval_action.core.policy import DropGate, FloorGate, KeepGate, LatencyGate, Policy
-from rageval_action.core.record import RANKINGS, RECORD, RunRecord, decode, encode
-from rageval_action.core.types import EvidenceItem, EvidenceItems, Groups, Unanswerable, Unit
-from rageval_action.core.verdict import judge
+from rageval_action.core.comparing.comparison import compare
+from rageval_action.core.judging.document import BaselineInfo, document
+from rageval_action.core.judging.policy import DropGate, FloorGate, KeepGate, LatencyGate, Policy
+from rageval_action.core.judging.verdict import judge
+from rageval_action.core.measuring.measures import parse_measures
+from rageval_action.core.model.record import RANKINGS, RECORD, RunRecord, decode, encode
+from rageval_action.core.model.types import EvidenceItem, EvidenceItems, Groups, Unanswerable, Unit
 from rageval_action.errors import RecordError
 from rageval_action.reports.render import markdown
 from rageval_action.reports.terminal import plain

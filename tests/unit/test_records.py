@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from rageval_action import records
-from rageval_action.core.record import MEMBERS, RANKINGS, RECORD, encode
+from rageval_action.core.model.record import MEMBERS, RANKINGS, RECORD, encode
 from rageval_action.errors import RecordError
 from rageval_action.records import check_out, read_record, write_files
 from tests.builders import ranked

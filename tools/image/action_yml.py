@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rageval_action.cli.action.inputs import ACTION_OPTIONS
+from rageval_action.action.inputs import ACTION_OPTIONS
 from rageval_action.config import OPTIONS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from rageval_action.golden.resolve import Corpus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk, GoldenSet, Query
+    from rageval_action.core.model.types import Chunk, GoldenSet, Query
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 """`error`: scores would be wrong or missing; `warning`: worth mending; `info`: worth knowing."""

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from rageval_action.core.linking import link
-from rageval_action.core.slices import SMALLEST
-from rageval_action.core.statistics import smallest_detectable
+from rageval_action.core.labels.linking import link
+from rageval_action.core.measuring.slices import SMALLEST
+from rageval_action.core.statistics.paired_comparison import smallest_detectable
 from rageval_action.errors import GoldenError
 from rageval_action.golden.audit.findings import Finding, Row, row
 from rageval_action.golden.neardup import near_pairs
@@ -16,7 +16,7 @@ from rageval_action.golden.neardup import near_pairs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.golden.audit.findings import Subject
 
 MANY_CHUNKS = 50
@@ -170,7 +170,7 @@ def power(subject: Subject) -> Iterator[Finding]:
     """The smallest drop that a set of this size can prove, for two guesses of how many queries change.
 
     A query that changes moves recall@k by at most 1, so with a share p of changed queries the standard deviation
-    of the differences is at most √p (`core.statistics.smallest_detectable`).
+    of the differences is at most √p (`core.statistics.paired_comparison.smallest_detectable`).
     """
     n = sum(query.answerable for query in subject.queries)
     if n == 0:

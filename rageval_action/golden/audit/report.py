@@ -14,7 +14,7 @@ from rageval_action.golden.audit.variants import Variants, variants
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from rageval_action.core.types import Chunk, GoldenSet
+    from rageval_action.core.model.types import Chunk, GoldenSet
 
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 

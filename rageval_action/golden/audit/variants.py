@@ -16,7 +16,7 @@ from rageval_action.golden.text import fold, has_cjk, is_cjk_token, tokens
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from rageval_action.core.types import Query
+    from rageval_action.core.model.types import Query
     from rageval_action.golden.audit.findings import Subject
 
 KINDS: dict[str, str] = {

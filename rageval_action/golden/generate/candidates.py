@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.evidence import locate
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.types import Chunk, Evidence
+from rageval_action.core.labels.evidence import locate
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.types import Chunk, Evidence
 from rageval_action.golden.generate.asking import Failure, Outcome
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from rageval_action.golden.wording import is_joined, pointer, preamble
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rageval_action.core.snapshot import Encode
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import Encode
+    from rageval_action.core.model.types import Chunk
 
 SEMANTIC_THRESHOLD = 0.95
 """Cosine of two questions from which they ask the same, where an encoder is at hand."""

@@ -19,7 +19,7 @@ from rageval_action.golden.text import content_tokens
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
 
 DEFAULT_STYLES = {"natural": 0.5, "keyword": 0.2, "typo": 0.1, "abbreviation": 0.1, "cross-lingual": 0.1}
 

@@ -17,7 +17,7 @@ from rageval_action.golden.text import fold
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rageval_action.core.types import Chunk, Evidence
+    from rageval_action.core.model.types import Chunk, Evidence
     from rageval_action.golden.generate.asking import Asker
     from rageval_action.golden.generate.plan import Settings
 

@@ -17,8 +17,8 @@ from rageval_action.golden.store import append_row
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rageval_action.core.snapshot import Encode
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.snapshot import Encode
+    from rageval_action.core.model.types import Chunk
     from rageval_action.golden.generate.asking import Asker
     from rageval_action.golden.generate.candidates import Candidate, Slot
     from rageval_action.golden.generate.plan import Plan, Settings

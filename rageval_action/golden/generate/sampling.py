@@ -14,7 +14,7 @@ from rageval_action.golden.text import fold, has_cjk, is_cjk_token
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
 
 FEWEST_CHARACTERS = 120
 """A shorter chunk rarely holds a fact that can be asked about; a CJK character counts as 2.5."""

@@ -11,7 +11,7 @@ from rageval_action.golden.generate.sampling import language
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
     from rageval_action.golden.generate.asking import Asker, Request
     from rageval_action.golden.generate.funnel import Funnel
     from rageval_action.golden.generate.plan import Settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from rageval_action.core.evidence import locate
+from rageval_action.core.labels.evidence import locate
 from rageval_action.errors import GoldenError
 from rageval_action.golden.builder import Builder
 from rageval_action.golden.canonical import CanonicalRow
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rageval_action.core.types import Chunk
+    from rageval_action.core.model.types import Chunk
 
 State: TypeAlias = Literal["accepted", "rejected", "pending"]
 

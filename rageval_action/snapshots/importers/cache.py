@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.hashing import query_key
-from rageval_action.core.snapshot import Manifest, Snapshot
-from rageval_action.core.types import Notice
+from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.snapshot import Manifest, Snapshot
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.build import check_query_vectors
 from rageval_action.snapshots.importers.folders import cache_folder

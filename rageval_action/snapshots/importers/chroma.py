@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.place import Place, content_key, files_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import Notice
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.corpus import read_corpus
 from rageval_action.snapshots.importers.cache import through_cache

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import Notice
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers import chroma
 from rageval_action.snapshots.importers.cache import through_cache

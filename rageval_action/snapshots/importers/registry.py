@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Manifest
-from rageval_action.core.types import Notice
+from rageval_action.core.model.snapshot import Manifest
+from rageval_action.core.model.types import Notice
 from rageval_action.errors import ConfigError
 from rageval_action.snapshots.importers.cache import write_table
 from rageval_action.snapshots.importers.place import Place

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.documents import points_table

@@ -11,8 +11,8 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Metric
-from rageval_action.core.types import Chunk, ChunkAcl, Notice
+from rageval_action.core.model.snapshot import Metric
+from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers.place import Place
 from rageval_action.snapshots.problems import Problems

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import open_matrix, read_header
 from rageval_action.snapshots.corpus import read_corpus

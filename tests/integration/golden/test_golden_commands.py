@@ -13,7 +13,7 @@ import pytest
 from rageval_action.errors import ConfigError
 from rageval_action.golden.formats import read_golden
 from tests.fakes.anthropic_server import FakeAnthropic
-from tests.fakes.harbour import FACTS, Brain, chunks
+from tests.fakes.question_corpus import FACTS, Brain, chunks
 from tests.project import rageval, write_index
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rageval_action.core.evidence import locate
-from rageval_action.core.linking import link
-from rageval_action.core.types import Chunk, EvidenceItems, GoldenSet
+from rageval_action.core.labels.evidence import locate
+from rageval_action.core.labels.linking import link
+from rageval_action.core.model.types import Chunk, EvidenceItems, GoldenSet
 from rageval_action.golden.drift import drift
 from rageval_action.golden.formats import read_golden
 from tools.build_examples import BASELINE, Plan, chunks_of, read_documents

@@ -14,7 +14,7 @@ import pytest
 from rageval_action.golden.formats import read_golden
 from rageval_action.golden.review.server import ReviewServer
 from rageval_action.golden.review.session import Session
-from tests.fakes.harbour import FACTS, chunks
+from tests.fakes.question_corpus import FACTS, chunks
 
 ROWS = [
     {

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rageval_action.core.record import GitInfo, Record
+from rageval_action.core.model.record import GitInfo, Record
 from rageval_action.github import api as api_module
 from rageval_action.github import history
 from rageval_action.github.api import Api

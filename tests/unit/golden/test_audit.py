@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from rageval_action.golden.audit.report import Audit, audit
 from rageval_action.golden.audit.variants import Variants
 from rageval_action.golden.formats import read_golden
@@ -14,7 +14,7 @@ from rageval_action.golden.parroting import score
 from rageval_action.golden.privacy import Detector
 from rageval_action.golden.text import tokens
 from rageval_action.golden.wording import is_joined, pointer, preamble
-from tests.fakes.harbour import FACTS, chunks
+from tests.fakes.question_corpus import FACTS, chunks
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rageval_action.core.types import Evidence, GoldenSet, QueryAcl
+from rageval_action.core.model.types import Evidence, GoldenSet, QueryAcl
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.formats import read_golden
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from rageval_action.errors import GoldenError
 from rageval_action.golden.agreement import agreement, cohen_kappa, krippendorff_alpha
 from rageval_action.golden.drift import Drift, drift

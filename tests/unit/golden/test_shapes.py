@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import Chunk, Evidence, GoldenSet
+from rageval_action.core.model.types import Chunk, Evidence, GoldenSet
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.fields import parse_map
 from rageval_action.golden.formats import read_golden

@@ -10,7 +10,7 @@ from rageval_action.golden.formats import read_golden
 from tests.shared_data import shared
 
 if TYPE_CHECKING:
-    from rageval_action.core.types import GoldenSet
+    from rageval_action.core.model.types import GoldenSet
 
 QRELS = "1 0 d1 2\n1 0 d2 0\n2 0 d3 1\n"
 

@@ -5,11 +5,11 @@ The documents of the situations are no witnesses here: they would notice any cha
 
 from __future__ import annotations
 
-from tests.taken_out import Defence, take_out
+from tests.defence_removal import Defence, take_out
 
 REPORTS, CORE = "rageval_action/reports/", "rageval_action/core/"
 TESTS = "tests/unit/reports/"
-ESCAPE = "tests/unit/core/test_escape.py"
+ESCAPE = "tests/unit/core/wording/test_escape.py"
 RENDER, PAGE, TERMINAL = TESTS + "test_render.py", TESTS + "test_page.py", TESTS + "test_terminal.py"
 HISTORY, CHECK, MATRIX = TESTS + "test_history.py", TESTS + "test_check.py", TESTS + "test_matrix.py"
 HOSTILE = TESTS + "test_hostile.py"

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 
 from msgspec.structs import replace
 
-from rageval_action.core.history import Point, history
+from rageval_action.core.series.history import Point, history
 from rageval_action.reports.history import MOST_ROWS, MOST_SERIES, badge, endpoint, html, markdown
-from tests.unit.core.test_history import creeping, points
+from tests.unit.core.series.test_history import creeping, points
 from tests.unit.reports import gfm
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.core.hashing import text_hash
-from rageval_action.reports import charts, lines
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.reports import charts, table_rows
 from rageval_action.reports.links import Links
 from rageval_action.reports.page import SNIPPET, page
-from rageval_action.reports.parts import ChangeLine, Fact, MeasureLine, QueryLine, SmallSlice, UnitLine
 from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
 from rageval_action.reports.view import ALL, ReportView, view
+from rageval_action.reports.view_types import ChangeLine, Fact, MeasureLine, QueryLine, SmallSlice, UnitLine
 from tests.unit.reports.situations import HEAD, NASTY, spoilt
 from tests.unit.reports.test_render import whole
 
@@ -138,8 +138,8 @@ def test_what_a_comment_leaves_out_is_counted(field, words, base):
 
 
 def test_a_snippet_is_short_and_on_one_line(situation):
-    made = lines.query(situation("fail-drop").told.queries[0], "a\nb\x1b[31m\u202e" + "字" * 500)
-    assert len(made.snippet) == lines.SNIPPET
+    made = table_rows.query(situation("fail-drop").told.queries[0], "a\nb\x1b[31m\u202e" + "字" * 500)
+    assert len(made.snippet) == table_rows.SNIPPET
     assert made.snippet.startswith("a b [31m\ufffd字")
 
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from rageval_action.core.matrix import Against, Configuration, Matrix, Measured, NotRun
-from rageval_action.core.types import Notice
+from rageval_action.core.model.types import Notice
+from rageval_action.core.series.matrix import Against, Configuration, Matrix, Measured, NotRun
 from rageval_action.reports.matrix import markdown, notes, page, show
 from tests.unit.reports.situations import NASTY
 from tests.unit.reports.test_terminal import Screen

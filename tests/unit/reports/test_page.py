@@ -11,7 +11,7 @@ import shlex
 import msgspec
 import pytest
 
-from rageval_action.core.hashing import text_hash
+from rageval_action.core.model.hashing import text_hash
 from rageval_action.reports import html as html_module
 from rageval_action.reports.html import document, html
 from rageval_action.reports.page import DENIED, RELEVANT, page

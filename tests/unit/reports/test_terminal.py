@@ -7,10 +7,10 @@ import io
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.core.document import failures
-from rageval_action.core.explanation import explain
-from rageval_action.core.hashing import text_hash
-from rageval_action.core.microscope import sights
+from rageval_action.core.comparing.explanation import explain
+from rageval_action.core.comparing.query_layout import sights
+from rageval_action.core.judging.document import failures
+from rageval_action.core.model.hashing import text_hash
 from rageval_action.reports import explain as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
@@ -98,7 +98,7 @@ def test_columns_stay_in_line_whatever_the_script(situation):
 
 
 def test_repeated_notes_are_told_once(situation):
-    from rageval_action.core.types import Notice
+    from rageval_action.core.model.types import Notice
 
     told = situation("pass-unchanged")
     notes = tuple(

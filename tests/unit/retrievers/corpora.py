@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Manifest, Metric, Snapshot
-from rageval_action.core.types import Chunk, ChunkAcl, Query, Ranking, Run
+from rageval_action.core.model.snapshot import Manifest, Metric, Snapshot
+from rageval_action.core.model.types import Chunk, ChunkAcl, Query, Ranking, Run
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import Access, RetrieverContext
 

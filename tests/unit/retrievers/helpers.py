@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Manifest, Metric, Snapshot
-from rageval_action.core.types import Chunk, ChunkAcl, Query
+from rageval_action.core.model.snapshot import Manifest, Metric, Snapshot
+from rageval_action.core.model.types import Chunk, ChunkAcl, Query
 from rageval_action.retrievers.interface import Access, OptionValue, RetrieverContext
 from tests.shared_data import shared
 

@@ -6,7 +6,7 @@ import math
 import pytest
 import pytrec_eval
 
-from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.retrievers.bm25 import Bm25Retriever
 from tests.unit.retrievers.helpers import context, corpus, reference, snapshot, texts

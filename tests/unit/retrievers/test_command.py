@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers import confine
 from rageval_action.retrievers.command import CommandRetriever, Limits
@@ -214,7 +214,7 @@ def checkout(program: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 SPIED = """
 import sys; sys.path.insert(0, sys.argv[1])
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.retrievers.command import CommandRetriever, Limits
 from tests.unit.retrievers.helpers import context, snapshot, texts
 made = CommandRetriever(context(snapshot(texts("one")), access="audit", command=sys.argv[3], cwd=sys.argv[2]))

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_action.core.snapshot import Metric
-from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.model.snapshot import Metric
+from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers import search
 from rageval_action.retrievers.dense import DenseRetriever

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from rageval_action import transport
-from rageval_action.core.types import Query, QueryAcl
+from rageval_action.core.model.types import Query, QueryAcl
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.http import HttpRetriever
 from rageval_action.retrievers.interface import OptionValue

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Chunk, Query
+from rageval_action.core.model.types import Chunk, Query
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.hybrid import HybridRetriever, reciprocal_rank, weighted_sum
 from tests.project import ROOT

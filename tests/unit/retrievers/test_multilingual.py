@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.retrievers.dense import DenseRetriever
 from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_action.core.types import Chunk, ChunkAcl, Query, QueryAcl
+from rageval_action.core.model.types import Chunk, ChunkAcl, Query, QueryAcl
 from rageval_action.retrievers.ranking import Corpus, ordered
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Query
+from rageval_action.core.model.types import Query
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers import cross_encoders, rerank
 from rageval_action.retrievers.interface import build
@@ -15,7 +15,7 @@ from rageval_action.retrievers.rerank import RerankRetriever
 from rageval_action.transport import TransportError
 from tests.fakes import rerankers
 from tests.fakes.server import FakeService, Reply
-from tests.packaged import cross_encoder, torch_cross_encoder
+from tests.packaged_models import cross_encoder, torch_cross_encoder
 from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
 from tests.unit.retrievers.test_bm25 import means
 

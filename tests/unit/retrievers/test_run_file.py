@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rageval_action.core.types import Query, Run
+from rageval_action.core.model.types import Query, Run
 from rageval_action.errors import ConfigError, RagevalError
 from rageval_action.retrievers.bm25 import Bm25Retriever
 from rageval_action.retrievers.interface import OptionValue

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Snapshot
-from rageval_action.core.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.model.snapshot import Snapshot
+from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers import clients, search
 from rageval_action.retrievers.dense import DenseRetriever

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.snapshots.interface import open_snapshot
 
 IDS = ["a-1", "a-2", "ж-3", "d-4", "e-5", "f-6"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rageval_action.core.types import Chunk, ChunkAcl
+from rageval_action.core.model.types import Chunk, ChunkAcl
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.corpus import read_corpus
 

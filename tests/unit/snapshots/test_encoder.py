@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rageval_action.core.snapshot import Snapshot
+from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import CannotMeasureError, RagevalError, SnapshotError
 from rageval_action.snapshots.encoder import QueryEncoder, query_encoder
 from rageval_action.snapshots.model import load_model

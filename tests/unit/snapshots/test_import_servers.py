@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.importers import servers
 from rageval_action.snapshots.importers.registry import import_store

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rageval_action.core.types import ChunkAcl
+from rageval_action.core.model.types import ChunkAcl
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import Contents, write_snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_action.core.types import Chunk
+from rageval_action.core.model.types import Chunk
 from rageval_action.errors import GoldenError
 from rageval_action.golden.generate.plan import Settings, make_plan
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from rageval_action.core.evidence import locate
-from rageval_action.core.types import Chunk
+from rageval_action.core.labels.evidence import locate
+from rageval_action.core.model.types import Chunk
 from rageval_action.golden.formats import read_golden
 from rageval_action.golden.generate.candidates import Candidate, Slot
 from rageval_action.golden.generate.filters import Duplicates, Filters

@@ -26,7 +26,7 @@ from rageval_action.golden.generate.prices import PRICES
 from rageval_action.golden.generate.run import Generation, Result
 from rageval_action.golden.store import RowFile
 from tests.fakes.anthropic_server import FakeAnthropic, Fault
-from tests.fakes.harbour import FACTS, Brain, chunks
+from tests.fakes.question_corpus import FACTS, Brain, chunks
 
 pytest.importorskip("anthropic", reason="the extra [generate] is not installed")
 
@@ -409,7 +409,7 @@ from rageval_action.golden.generate.plan import Settings, make_plan
 from rageval_action.golden.generate.prices import PRICES
 from rageval_action.golden.generate.run import Generation
 from rageval_action.golden.store import RowFile
-from tests.fakes.harbour import chunks
+from tests.fakes.question_corpus import chunks
 url, folder, batch = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "batch"
 budget, settings = Budget(0, PRICES, batch=batch), Settings(questions=14, per_chunk=1)
 ledger, client = Ledger(folder / "ledger.jsonl"), connect(url, retries=0)

@@ -1,0 +1,96 @@
+"""Publishing for a fork: another run measured, this one checks its record, compares, judges and renders it anew."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from rageval_action import pipeline
+from rageval_action.action.baseline import LIMITS, recorded_baseline
+from rageval_action.action.finish import finish
+from rageval_action.action.judging import conclude, find_exception, result
+from rageval_action.action.policy import base_policy, recorded_policy
+from rageval_action.action.session import Result, Session, save, tell
+from rageval_action.core.judging.policy import Policy, default_gates
+from rageval_action.core.model.record import MEMBERS, RunRecord, decode
+from rageval_action.errors import EXIT_PUBLISH, RagevalError
+from rageval_action.github.event import Plan
+from rageval_action.github.failures import ApiError
+from rageval_action.github.payload import WorkflowRunPayload
+from rageval_action.github.source import NoTarget, base_commit, candidate_members, find_pull_request
+
+REMARK = (
+    "<sub>Measured by [a run on the pull request's own files]({url}), which its author can change; the record was"
+    " checked, compared with the base branch's baseline and judged by the base branch's policy here.</sub>"
+)
+
+
+def publish_source(session: Session, decided: Plan) -> int:
+    """Show what a run on a fork's pull request measured: its record is checked, compared and rendered here."""
+    source = decided.source
+    if source is None:
+        return 0
+    try:
+        api = session.reading
+        members = candidate_members(api, source, session.inputs.artifact_name, MEMBERS, LIMITS)
+        hint = _hinted_number(members)
+        target = find_pull_request(api, source, session.runner.repository_id, hint)
+        if isinstance(target, NoTarget):
+            session.log.annotate("notice", f"nothing is published: {target.reason}", title="rageval")
+            tell(session, {"verdict": "skipped", "exit-code": "0"}, "")
+            return 0
+        record = decode(members, where=f"the record of run {source.id}")
+        base = base_commit(api, target)
+    except RagevalError as error:
+        session.log.annotate("warning", f"nothing is published: {error.message}", title="rageval")
+        tell(session, {"verdict": "skipped", "exit-code": "0"}, "")
+        nothing_there = isinstance(error, ApiError) and error.failure == "not-found"
+        return EXIT_PUBLISH if session.inputs.required & {"comment", "check"} and not nothing_there else 0
+    decided = replace(decided, pull_request=target, base_ref=target.base_ref, report_sha=target.head_sha)
+    judged = rejudge(session, decided, source, record, base)
+    return finish(session, decided, save(session, judged, keep_record=False))
+
+
+def rejudge(
+    session: Session, decided: Plan, source: WorkflowRunPayload, record: RunRecord, base: str
+) -> Result:
+    """Compare and judge another run's record as the base branch would have it: its baseline, its policy.
+
+    Nothing of the record decides how it is judged; without a policy file the baseline's own `k` and gates count.
+    """
+    api = session.reading
+    runner = replace(
+        session.runner, workflow_path=source.path.partition("@")[0] or session.runner.workflow_path
+    )
+    rung = recorded_baseline(api, runner, session.inputs, base, decided.base_ref)
+    k = rung.baseline.record.record.k if isinstance(rung.baseline, pipeline.Baseline) else record.record.k
+    own = Policy(gates=default_gates(k), k=k)
+    judged = base_policy(api, session.inputs.config, base, own)
+    if isinstance(rung.baseline, pipeline.Baseline):
+        judged = recorded_policy(judged, rung.baseline.record.record.policy, own)
+    override, remarks = find_exception(session, decided)
+    told = conclude(
+        record, rung, replace(judged, notices=()), judged.policy, override, remarks, session.world.today()
+    )
+    url = f"{session.runner.server_url}/{session.runner.repository}/actions/runs/{source.id}"
+    return result(session, decided, record, told, rung, REMARK.format(url=url))
+
+
+def _hinted_number(members: dict[str, bytes]) -> int:
+    """The pull request's number as the record's ref names it (`refs/pull/7/merge`), 0 when it names none."""
+    try:
+        ref = msgspec.json.decode(members["record.json"], type=_Ref).git.ref
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0
+    parts = ref.split("/")
+    if len(parts) == 4 and parts[:2] == ["refs", "pull"] and parts[2].isascii() and parts[2].isdigit():
+        return int(parts[2][:18])
+    return 0
+
+
+class _Git(msgspec.Struct, frozen=True):
+    ref: str = ""
+
+
+class _Ref(msgspec.Struct, frozen=True):
+    git: _Git = _Git()

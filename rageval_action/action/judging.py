@@ -1,0 +1,85 @@
+"""From a record and a baseline to a judged, rendered result; used where it was measured and where it is published."""
+
+from __future__ import annotations
+
+import datetime
+
+from msgspec.structs import replace
+
+from rageval_action import pipeline
+from rageval_action.action.baseline import Rung
+from rageval_action.action.policy import Judged
+from rageval_action.action.session import Result, Session, record_files, render
+from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.policy import Policy
+from rageval_action.core.judging.verdict import BaselineUnknown, Override
+from rageval_action.core.model.record import RunRecord
+from rageval_action.core.model.types import Notice
+from rageval_action.core.wording import escape
+from rageval_action.github.event import Plan, PullRequest
+from rageval_action.github.override import Accepted, NotAccepted, find_override
+
+
+def find_exception(session: Session, decided: Plan) -> tuple[Override | None, tuple[Notice, ...]]:
+    """An accepted exception on the pull request's head, and why requests for one did not count."""
+    request = decided.pull_request
+    if not isinstance(request, PullRequest) or not session.token:
+        return None, ()
+    found = find_override(session.reading, request, session.inputs.id)
+    if isinstance(found, Accepted):
+        return Override(by=found.by, reason=found.reason, sha=found.sha, at=found.at), ()
+    if isinstance(found, NotAccepted):
+        return None, tuple(Notice(code="override.refused", text=note.rstrip(".")) for note in found.notes)
+    text = f"whether somebody accepted this result could not be looked up: {found.reason.rstrip('.')}"
+    return None, (Notice(code="override.unknown", text=text),)
+
+
+def conclude(
+    record: RunRecord,
+    rung: Rung,
+    judged: Judged,
+    policy: Policy,
+    override: Override | None,
+    remarks: tuple[Notice, ...],
+    today: datetime.date,
+) -> ComparisonDocument:
+    """Compare with the rung's baseline and judge by `policy`; what is to be known about either comes first."""
+    baseline = BaselineUnknown(judged.unknown) if judged.unknown else rung.baseline
+    told = pipeline.conclude(record, baseline, policy, today=today, override=override)
+    return replace(told, warnings=(*judged.notices, *remarks, *rung.notices, *told.warnings))
+
+
+def result(
+    session: Session, decided: Plan, record: RunRecord, told: ComparisonDocument, rung: Rung, remark: str
+) -> Result:
+    """The rendered result; `remark` is Markdown of our own making."""
+    sha = decided.report_sha
+    before = rung.baseline.record if isinstance(rung.baseline, pipeline.Baseline) else None
+    remarks = _remarks(session, decided, told, remark)
+    rendered = render(session, record, told, before=before, sha=sha, remarks=remarks)
+    return Result(
+        record=record,
+        told=told,
+        baseline_sha=rung.sha,
+        comment=rendered.comment,
+        summary=rendered.summary,
+        page=rendered.page,
+        check=rendered.check,
+        files=record_files(record, told),
+    )
+
+
+def _remarks(session: Session, decided: Plan, told: ComparisonDocument, remark: str) -> str:
+    """What only the Action knows: how to accept, and where the run is."""
+    parts = [remark] if remark else []
+    if told.exit_code != 0 and isinstance(decided.pull_request, PullRequest):
+        named = "" if session.inputs.id == "default" else f"id={session.inputs.id} "
+        parts.append(
+            f"<sub>To accept this result: somebody with write access, not the author, approves this commit with a"
+            f" review that says <code>/rageval accept {named}reason</code>; then run this job again.</sub>"
+        )
+    short = escape.markdown(decided.report_sha[:10])
+    parts.append(
+        f"<sub>[This run]({session.runner.run_url}) · {short} · {escape.markdown(session.inputs.id)}</sub>"
+    )
+    return "\n\n".join(parts)

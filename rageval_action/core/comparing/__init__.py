@@ -1,0 +1,1 @@
+"""Two records, query by query: pairing, rows, factors, changed queries."""

@@ -1,0 +1,1 @@
+"""Policy, gates, verdict, and the comparison document."""

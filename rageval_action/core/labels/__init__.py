@@ -1,0 +1,1 @@
+"""What a query is judged by: linking, evidence, access, transfer between corpora."""

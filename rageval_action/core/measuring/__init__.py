@@ -1,0 +1,1 @@
+"""From rankings and judgments to scores, slices, causes of misses and a record."""

@@ -1,0 +1,1 @@
+"""The nouns: types, snapshot, record, corpus hashes, ranking order."""

@@ -1,0 +1,1 @@
+"""Many records: history and matrix."""

@@ -1,0 +1,1 @@
+"""Paired comparison of scores: bootstrap, sign flips, readings."""

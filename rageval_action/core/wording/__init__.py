@@ -1,0 +1,1 @@
+"""How values are said and checked: numbers, lists, escaping, field checks, suggestions."""

@@ -1,0 +1,354 @@
+"""Labels put on another run: only where that run could have answered, and a loss stays a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from rageval_action.core.labels.label_transfer import (
+    Applied,
+    Kept,
+    Relabelled,
+    Resolved,
+    Side,
+    evidence_of,
+    moved,
+    onto_baseline,
+    onto_candidate,
+    own,
+    same_labels,
+)
+from rageval_action.core.model.corpus import Lookup, corpus_of
+from rageval_action.core.model.record import QueryRow
+from rageval_action.core.model.types import (
+    Chunk,
+    EvidenceItem,
+    EvidenceItems,
+    Grades,
+    Groups,
+    Hit,
+    Judgments,
+    Unanswerable,
+    Unit,
+)
+from tests.builders import chunks, plain_chunks, row
+
+CORPUS = plain_chunks(["a", "b", "c"])
+
+
+def side(corpus: Sequence[Chunk] = CORPUS, unit: Unit = "document") -> Side:
+    return Side(Lookup(corpus_of(corpus)), unit)
+
+
+def one(judgments: Judgments, ranked: Sequence[str] = (), corpus: Sequence[Chunk] = CORPUS) -> QueryRow:
+    return row("q", ranked, judgments, corpus)
+
+
+def quote(text: str, *held: str, doc: str = "a", start: int = -1) -> EvidenceItem:
+    return EvidenceItem(doc=doc, quote=text, start=start, chunks=held)
+
+
+def items(*found: EvidenceItem) -> EvidenceItems:
+    return EvidenceItems(found)
+
+
+def applied(found: Relabelled) -> Judgments:
+    assert isinstance(found, Applied), found
+    return found.judgments
+
+
+def reason(found: Relabelled) -> str:
+    assert isinstance(found, Kept), found
+    return found.reason
+
+
+class TestSameLabels:
+    @pytest.mark.parametrize(
+        ("before", "after", "same"),
+        [
+            (Grades({"a": 1, "b": 2}), Grades({"b": 2, "a": 1}), True),
+            (Grades({"a": 1}), Grades({"a": 2}), False),
+            (Grades({"a": 1}), Grades({"a": 1, "b": 0}), False),
+            (Grades({"a": 1}), Grades({"a": 1, "b": -1}), True),
+            (Groups((("a", "b"), ("c",))), Groups((("c",), ("b", "a"))), True),
+            (Groups((("a", "b"),)), Groups((("a",), ("b",))), False),
+            (Grades({"a": 1}), Groups((("a",),)), False),
+            (Groups(()), EvidenceItems(()), False),
+            (items(quote("x", "a#0")), items(quote("x", "a#7")), True),
+            (items(quote("x"), quote("y")), items(quote("y"), quote("x")), True),
+            (items(quote("x")), items(quote("y")), False),
+            (items(quote("x", doc="a")), items(quote("x", doc="b")), False),
+            (items(quote("x", start=1)), items(quote("x", start=2)), False),
+            (Unanswerable(), Unanswerable(), True),
+            (Unanswerable(), Grades({}), False),
+        ],
+    )
+    def test_same(self, before: Judgments, after: Judgments, same: bool) -> None:
+        assert same_labels(Applied(before, "document"), Applied(after, "document")) is same
+        assert same_labels(Applied(after, "document"), Applied(before, "document")) is same
+
+    @pytest.mark.parametrize(
+        ("one", "other", "same"),
+        [("document", "chunk", False), ("chunk", "evidence", True), ("evidence", "document", False)],
+    )
+    def test_the_space_of_ids_counts(self, one: Unit, other: Unit, same: bool) -> None:
+        assert same_labels(Applied(Grades({"a": 1}), one), Applied(Grades({"a": 1}), other)) is same
+
+    def test_own(self) -> None:
+        assert own(one(Grades({"a": 1})), side()) == Applied(Grades({"a": 1}), "document")
+        found = own(one(items(quote("x", "a#0"))), side())
+        assert found.unit == "evidence"
+
+
+class TestOntoBaseline:
+    def fit(
+        self, new: Judgments, old: Judgments, *, unit: Unit = "document", before: Unit = "document"
+    ) -> Relabelled:
+        return onto_baseline(one(new), one(old), side(unit=before), side(unit=unit))
+
+    def test_equal_labels_are_the_baseline_s_own(self) -> None:
+        old, new = items(quote("x", "a#0")), items(quote("x", "a#9"))
+        assert applied(self.fit(new, old)) == old
+
+    def test_new_labels_that_the_old_corpus_could_answer(self) -> None:
+        found = self.fit(Grades({"a": 1, "b": 2}), Grades({"c": 1}))
+        assert found == Applied(Grades({"a": 1, "b": 2}), "document")
+
+    def test_a_label_that_neither_corpus_nor_old_labels_knew(self) -> None:
+        assert (
+            reason(self.fit(Grades({"a": 1, "zz": 1}), Grades({"a": 1})))
+            == '"zz" was not in the baseline\'s corpus'
+        )
+
+    def test_a_label_that_the_old_labels_knew_although_the_corpus_did_not(self) -> None:
+        assert isinstance(self.fit(Grades({"a": 1, "zz": 1}), Grades({"zz": 0})), Applied)
+        assert isinstance(self.fit(Grades({"a": 1, "zz": 1}), Grades({"zz": 3})), Applied)
+        assert isinstance(self.fit(Grades({"zz": 1}), Groups((("a", "zz"),))), Applied)
+
+    @pytest.mark.parametrize("grade", [0, -1])
+    def test_unknown_ids_without_relevance_do_not_matter(self, grade: int) -> None:
+        assert isinstance(self.fit(Grades({"a": 1, "zz": grade}), Grades({"b": 1})), Applied)
+
+    def test_a_group_needs_one_member_that_was_there(self) -> None:
+        assert isinstance(self.fit(Groups((("zz", "a"),)), Grades({"b": 1})), Applied)
+        assert reason(self.fit(Groups((("a",), ("zz", "yy"))), Grades({"b": 1}))).startswith(
+            '"zz | yy" was not'
+        )
+
+    def test_nothing_answers_any_more(self) -> None:
+        assert applied(self.fit(Unanswerable(), Grades({"a": 1}))) == Unanswerable()
+
+    def test_another_unit(self) -> None:
+        found = self.fit(Grades({"a#0": 1}), Grades({"a": 1}), unit="chunk")
+        assert found == Applied(Grades({"a#0": 1}), "chunk")
+        assert isinstance(
+            self.fit(Grades({"a": 1}), Grades({"a#0": 1}), unit="document", before="chunk"), Applied
+        )
+
+    def test_a_known_name_of_another_unit_is_not_known(self) -> None:
+        assert isinstance(self.fit(Grades({"zz": 1}), Grades({"zz": 2}), unit="chunk"), Kept)
+
+    def test_evidence_with_no_texts_left_is_kept(self) -> None:
+        found = onto_baseline(
+            one(items(quote("a rather long quote " * 9, "b#0", doc="b"))),
+            one(Grades({"a": 1})),
+            side(),
+            side(chunks({"a": "text of a", "b": "rewritten", "c": "text of c"})),
+        )
+        quoted = ("a rather long quote " * 9)[:60]
+        assert reason(found) == f'the texts that would show whether "{quoted}" was found are gone'
+
+    def test_evidence_in_a_document_that_did_not_change(self) -> None:
+        new = items(quote("text", "a#0"))
+        assert onto_baseline(one(new), one(Grades({"b": 1})), side(), side()) == Resolved(new, "evidence")
+
+    def test_evidence_in_a_document_that_the_baseline_did_not_have(self) -> None:
+        fresh = chunks({"a": "text of a", "b": "text of b", "c": "text of c", "d": "new words"})
+        asked = one(items(quote("new", "d#0", doc="d", start=0)), corpus=fresh)
+        found = onto_baseline(asked, one(Grades({"b": 1}), ["a"]), side(), side(fresh))
+        assert isinstance(found, Kept)
+
+    def test_every_chunk_of_an_item_must_be_the_same(self) -> None:
+        before, after = chunks({"a": ["x", "y", "z"]}), chunks({"a": ["x", "z", "y"]})
+        asked = row("q", [], items(quote("x y", "a#0", "a#1")), after)
+        assert isinstance(onto_baseline(asked, row("q", [], ["b"], before), side(before), side(after)), Kept)
+        asked = row("q", [], items(quote("x", "a#0")), after)
+        assert isinstance(
+            onto_baseline(asked, row("q", [], ["b"], before), side(before), side(after)), Resolved
+        )
+
+    def test_evidence_of_one_side_is_resolved_by_that_side(self) -> None:
+        old = items(quote("x", "a#0"), quote("y", "a#1"))
+        new = items(quote("x", "a#5"), quote("text", "b#0", doc="b"))
+        assert applied(onto_baseline(one(new), one(old), side(), side())) == items(
+            quote("x", "a#0"), new.items[1]
+        )
+
+
+class TestSpans:
+    OLD = chunks({"a": ["0123456789", "abcdefghij"], "b": "text"})
+    NEW = (
+        *(Chunk(id=f"n{chunk.id}", doc=chunk.doc, text=chunk.text) for chunk in OLD if chunk.doc == "a"),
+        *chunks({"b": "text"}),
+    )
+
+    def fit(self, item: EvidenceItem, ranked: Sequence[str], new: Sequence[Chunk]) -> Relabelled:
+        before = row("q", ranked, ["b"], self.OLD)
+        return onto_baseline(one(items(item)), before, side(self.OLD), side(new))
+
+    @pytest.mark.parametrize(
+        ("start", "text", "held"),
+        [
+            (0, "0123", ("a#0",)),
+            (8, "89", ("a#0",)),
+            (8, "89a", ("a#0", "a#1")),
+            (10, "a", ("a#1",)),
+            (19, "j", ("a#1",)),
+            (20, "x", ()),
+        ],
+    )
+    def test_hits_that_overlap_the_span(self, start: int, text: str, held: tuple[str, ...]) -> None:
+        item = quote(text, "na#0", start=start)
+        assert applied(self.fit(item, ["a#0", "b#0", "a#1"], self.NEW)) == items(
+            quote(text, *held, start=start)
+        )
+
+    def test_only_hits_count(self) -> None:
+        assert applied(self.fit(quote("a", "na#1", start=10), ["a#0"], self.NEW)) == items(
+            quote("a", start=10)
+        )
+
+    def test_not_without_an_offset(self) -> None:
+        assert isinstance(self.fit(quote("a", "na#1"), ["a#1"], self.NEW), Kept)
+
+    def test_not_in_a_document_that_changed(self) -> None:
+        other = chunks({"a": ["0123456789x", "abcdefghij"], "b": "text"})
+        assert isinstance(self.fit(quote("a", "a#1", start=11), ["a#1"], other), Kept)
+
+    def test_not_when_a_hit_has_no_span(self) -> None:
+        before = row("q", ["a#1"], ["b"], self.OLD)
+        bare = QueryRow(
+            query_id="q",
+            query_sha256="",
+            judgments=before.judgments,
+            results=(*before.results, Hit(id="x", doc="x", rank=2, score=0.1)),
+        )
+        found = evidence_of([quote("a", start=10)], bare)
+        assert isinstance(found, Kept)
+        assert isinstance(evidence_of([quote("a", start=10)], before), Resolved)
+
+    def test_an_item_that_is_a_whole_document(self) -> None:
+        before = row("q", ["a#0", "b#0", "a#1"], ["b"], self.OLD)
+        found = evidence_of([EvidenceItem(doc="a", quote=""), EvidenceItem(doc="b | c", quote="")], before)
+        assert applied(found) == items(
+            EvidenceItem(doc="a", quote="", chunks=("a#0", "a#1")),
+            EvidenceItem(doc="b | c", quote="", chunks=("b#0",)),
+        )
+
+    def test_chunks_that_are_not_the_same_are_not_settled(self) -> None:
+        swapped = chunks({"a": ["abcdefghij", "0123456789"], "b": "text"})
+        found = self.fit(quote("a", "a#0", start=-1), ["a#0"], swapped)
+        assert isinstance(found, Kept)
+
+
+class TestOntoCandidate:
+    TEXTS: Mapping[str, Sequence[str] | str] = {"a": ["one", "two"], "b": "three", "c": "four"}
+
+    def fit(
+        self,
+        old: Judgments,
+        new: Judgments,
+        texts: Mapping[str, Sequence[str] | str],
+        *,
+        unit: Unit = "document",
+        rechunked: bool = False,
+    ) -> Relabelled:
+        before, after = chunks(self.TEXTS), chunks(texts)
+        return onto_candidate(
+            row("q", [], old, before),
+            row("q", [], new, after),
+            side(before, unit),
+            side(after, unit),
+            rechunked=rechunked,
+        )
+
+    def test_equal_labels_are_the_candidate_s_own(self) -> None:
+        new = items(quote("x", "b#0"))
+        assert applied(self.fit(items(quote("x", "a#0")), new, self.TEXTS)) == new
+
+    def test_a_document_that_is_gone_is_lost(self) -> None:
+        old = Grades({"a": 1, "b": 1})
+        assert self.fit(old, Grades({"b": 1}), {"b": "three"}) == Applied(old, "document")
+
+    def test_a_document_with_another_name_is_not(self) -> None:
+        found = self.fit(Grades({"a": 1}), Grades({"z": 1}), {"z": ["one", "two"], "b": "three"})
+        assert reason(found) == '"a" has another id now'
+
+    def test_half_a_document_is_not_a_document(self) -> None:
+        assert isinstance(
+            self.fit(Grades({"a": 1}), Grades({"z": 1}), {"z": ["one", "2"], "b": "three"}), Applied
+        )
+
+    def test_only_relevant_ids_matter(self) -> None:
+        found = self.fit(Grades({"a": 0, "b": 1}), Grades({"b": 2}), {"z": ["one", "two"], "b": "three"})
+        assert isinstance(found, Applied)
+
+    @pytest.mark.parametrize(("rechunked", "kind"), [(True, Kept), (False, Applied)])
+    def test_a_chunk_is_gone_with_the_old_chunking(self, rechunked: bool, kind: type) -> None:
+        texts = {"a": ["one two"], "b": "three", "c": "four"}
+        found = self.fit(Grades({"a#1": 1}), Grades({"a#0": 1}), texts, unit="chunk", rechunked=rechunked)
+        assert isinstance(found, kind)
+
+    def test_a_chunk_of_a_document_that_is_gone_is_lost(self) -> None:
+        found = self.fit(Grades({"a#1": 1}), Grades({"b#0": 1}), {"b": "three"}, unit="chunk", rechunked=True)
+        assert isinstance(found, Applied)
+
+    def test_groups(self) -> None:
+        moved_away = {"z": ["one", "two"], "b": "three"}
+        assert isinstance(self.fit(Groups((("b", "a"),)), Grades({"b": 1}), moved_away), Kept)
+
+    def test_unanswerable(self) -> None:
+        assert applied(self.fit(Unanswerable(), Grades({"a": 1}), self.TEXTS)) == Unanswerable()
+
+    def test_evidence_in_a_document_that_is_gone_is_lost(self) -> None:
+        old = items(quote("one", "a#0"), quote("three", "b#0", doc="b"))
+        found = self.fit(old, items(quote("three", "b#0", doc="b")), {"b": "three"})
+        assert applied(found) == items(quote("one"), quote("three", "b#0", doc="b"))
+
+    def test_evidence_in_a_document_that_changed_cannot_be_told(self) -> None:
+        found = self.fit(items(quote("one", "a#0")), Grades({"a": 1}), {"a": ["uno", "two"], "b": "three"})
+        assert isinstance(found, Kept)
+
+    def test_evidence_in_a_document_that_neither_has(self) -> None:
+        found = self.fit(items(quote("one", doc="nowhere")), Grades({"a": 1}), self.TEXTS)
+        assert isinstance(found, Kept)
+
+
+class TestMoved:
+    def ask(
+        self, before: Sequence[Chunk], after: Sequence[Chunk], name: str, unit: Unit, *, rechunked: bool
+    ) -> bool:
+        return moved(name, unit, Lookup(corpus_of(before)), Lookup(corpus_of(after)), rechunked=rechunked)
+
+    def test_table(self) -> None:
+        before = chunks({"a": ["one", "two"], "b": "three"})
+        renamed = chunks({"z": ["one", "two"], "b": "three"})
+        rechunked = chunks({"a": "one two", "b": "three"})
+        gone = chunks({"b": "three"})
+        assert self.ask(before, renamed, "a", "document", rechunked=False)
+        assert self.ask(before, renamed, "a#0", "chunk", rechunked=False)
+        assert not self.ask(before, before, "a", "document", rechunked=True)
+        assert not self.ask(before, gone, "a", "document", rechunked=True)
+        assert not self.ask(before, gone, "a#1", "chunk", rechunked=True)
+        assert not self.ask(before, renamed, "never", "document", rechunked=True)
+        assert self.ask(before, rechunked, "a#1", "chunk", rechunked=True)
+        assert self.ask(before, rechunked, "a#1", "evidence", rechunked=True)
+        assert not self.ask(before, rechunked, "a#1", "chunk", rechunked=False)
+        assert self.ask(before, rechunked, "a#0", "chunk", rechunked=True)
+        assert not self.ask(before, rechunked, "a#0", "chunk", rechunked=False)
+        assert not self.ask(before, rechunked, "a", "document", rechunked=True)
+        assert not self.ask(before, rechunked, "b#0", "chunk", rechunked=True)
+        assert not self.ask(rechunked, before, "a#1", "chunk", rechunked=True)
+        other = chunks({"c": ["one"], "b": "three"})
+        assert not self.ask(before, other, "a", "document", rechunked=True)
