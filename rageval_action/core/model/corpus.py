@@ -1,7 +1,8 @@
-"""What a record remembers of a corpus: 64-bit hashes, and the questions they still answer later.
+"""What a record remembers of a corpus: 64-bit hashes, who may read what, and the questions they still answer later.
 
-They tell "gone", "renamed" and "re-chunked" apart without the old corpus. `corpus.npz` is read by hand: a record is
-untrusted, and the only array it may hold is a row of uint64, so nothing is left to a general reader.
+They tell "gone", "renamed" and "re-chunked" apart without the old corpus, and hold a later run to its access lists.
+`corpus.npz` is read by hand: a record is untrusted, and the only arrays it may hold are rows of uint64, so nothing is
+left to a general reader.
 """
 
 from __future__ import annotations
@@ -10,23 +11,30 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from rageval_action.core.model.access_names import AccessList, Asker, access_list_of
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.core.model.types import Chunk, Unit
+from rageval_action.core.model.types import Chunk, ChunkAcl, Unit
 from rageval_action.errors import RecordError
 
 MAX_CORPUS_BYTES = 2 << 30
-"""Most bytes the three hash columns may unpack to (89 million chunks)."""
+"""Most bytes that all columns together may unpack to (67 million chunks)."""
 
-COLUMNS = ("ids", "docs", "texts")
+COLUMNS = ("ids", "docs", "texts", "access", "lists")
+
+LATER = ("access", "lists")
+"""Columns that a record of an older version does not have."""
 
 Hashes = NDArray[np.uint64]
+
+_NO_HASHES: Hashes = np.zeros(0, dtype=np.uint64)
 
 _MAGIC = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(rb"\{'descr': '<u8', 'fortran_order': False, 'shape': \((0|[1-9][0-9]{0,11}),\), \} *\n")
@@ -35,12 +43,18 @@ _HEADER = re.compile(rb"\{'descr': '<u8', 'fortran_order': False, 'shape': \((0|
 class Corpus(Struct, frozen=True, kw_only=True):
     """64-bit hashes of the corpus, one entry a chunk, sorted, so that storage order does not show.
 
-    Each array has shape (chunks,) and dtype uint64; entry i of the three belongs to one chunk.
+    Attributes:
+        ids, docs, texts: shape (chunks,), dtype uint64; entry i of each belongs to one chunk.
+        access: shape (chunks,), dtype uint64: 0 = everybody may read it, n = `lists[n - 1]` says who. Empty in records
+            that kept no lists.
+        lists: the distinct access lists, each once.
     """
 
     ids: Hashes
     docs: Hashes
     texts: Hashes
+    access: Hashes = _NO_HASHES
+    lists: tuple[AccessList, ...] = ()
 
 
 def hash64(text: str) -> int:
@@ -51,17 +65,34 @@ def hash64(text: str) -> int:
 def corpus_of(chunks: Iterable[Chunk]) -> Corpus:
     """Hash every chunk; rows are sorted by (id, document, text) hash."""
     known: dict[str, int] = {}
+    lists: dict[AccessList, int] = {}
 
     def once(text: str) -> int:
         if text not in known:
             known[text] = hash64(text)
         return known[text]
 
+    def listed(acl: ChunkAcl | None) -> int:
+        return 0 if acl is None else lists.setdefault(access_list_of(acl), len(lists) + 1)
+
     rows = np.array(
-        [(hash64(chunk.id), once(chunk.doc), hash64(chunk.text)) for chunk in chunks], dtype=np.uint64
-    ).reshape(-1, 3)
+        [(hash64(c.id), once(c.doc), hash64(c.text), listed(c.acl)) for c in chunks], dtype=np.uint64
+    ).reshape(-1, 4)
     rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
-    return Corpus(ids=rows[:, 0].copy(), docs=rows[:, 1].copy(), texts=rows[:, 2].copy())
+    ids, docs, texts, access = (rows[:, at].copy() for at in range(4))
+    return Corpus(ids=ids, docs=docs, texts=texts, **_in_order(access, tuple(lists)))
+
+
+def _in_order(access: Hashes, lists: tuple[AccessList, ...]) -> dict[str, Any]:
+    """The lists sorted, so that storage order does not show in their numbers."""
+    order = sorted(range(len(lists)), key=lambda at: _plain(lists[at]))
+    places = np.zeros(len(lists) + 1, dtype=np.uint64)
+    places[[at + 1 for at in order]] = np.arange(1, len(lists) + 1, dtype=np.uint64)
+    return {"access": places[access.astype(np.intp)], "lists": tuple(lists[at] for at in order)}
+
+
+def _plain(one: AccessList) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+    return one.tenant, one.principals, one.groups
 
 
 class Lookup:
@@ -85,16 +116,56 @@ class Lookup:
 
     def carries(self, text: str) -> bool:
         """True when some chunk has this text."""
-        return _within(self._texts, int(text, 16))
+        return _within(self._by_text[0], int(text, 16))
 
     def has_document(self, hashed: int) -> bool:
         """True when the corpus has the document of this hash."""
         return _within(self._docs[0], hashed)
 
+    def carriers(self, texts: Iterable[str], unit: Unit) -> frozenset[int]:
+        """Hashes of the documents (any other unit: of the chunks) that have a chunk with one of these texts."""
+        column = self._corpus.docs if unit == "document" else self._corpus.ids
+        found = [column[_equal(self._by_text, int(text, 16))] for text in texts]
+        return frozenset(value for part in found for value in part.tolist())
+
+    def texts_of(self, hashed: int) -> frozenset[str]:
+        """The texts of the document with this hash."""
+        rows = _equal(self._docs, hashed)
+        return frozenset(f"{value:016x}" for value in self._corpus.texts[rows].tolist())
+
+    def has_id(self, hashed: int, unit: Unit) -> bool:
+        """True when the corpus has the document (any other unit: the chunk) of this hash."""
+        return _within((self._docs if unit == "document" else self._ids)[0], hashed)
+
+    @property
+    def keeps_access(self) -> bool:
+        """False for a record that kept no access lists."""
+        return self._corpus.access.size == self._corpus.ids.size
+
+    def admits(self, who: Asker, *, text: str, chunk: str, doc: str) -> bool:
+        """True when this corpus let `who` read what a later hit holds.
+
+        The chunks of the hit's text say so, any of them; else those of its id; else all chunks of its document. What
+        this corpus did not have in any of these ways was not forbidden.
+        """
+        if not self._corpus.lists:
+            return True
+        by_text = _equal(self._by_text, int(text, 16)) if text else _NO_ROWS
+        rows = by_text if by_text.size else _equal(self._ids, hash64(chunk))
+        if rows.size:
+            return any(self._open(row, who) for row in rows.tolist())
+        return all(self._open(row, who) for row in _equal(self._docs, hash64(doc)).tolist())
+
+    def _open(self, row: int, who: Asker) -> bool:
+        number = int(self._corpus.access[row])
+        return not number or self._corpus.lists[number - 1].admits(who)
+
     def _rows(self, name: str, unit: Unit) -> NDArray[np.intp]:
-        column, order = self._docs if unit == "document" else self._ids
-        wanted = np.uint64(hash64(name))
-        return order[np.searchsorted(column, wanted) : np.searchsorted(column, wanted, side="right")]
+        return _equal(self._docs if unit == "document" else self._ids, hash64(name))
+
+    @cached_property
+    def _by_text(self) -> tuple[Hashes, NDArray[np.intp]]:
+        return _sorted(self._corpus.texts)
 
     @cached_property
     def _ids(self) -> tuple[Hashes, NDArray[np.intp]]:
@@ -104,15 +175,21 @@ class Lookup:
     def _docs(self) -> tuple[Hashes, NDArray[np.intp]]:
         return _sorted(self._corpus.docs)
 
-    @cached_property
-    def _texts(self) -> Hashes:
-        return np.sort(self._corpus.texts)
-
 
 def _sorted(column: Hashes) -> tuple[Hashes, NDArray[np.intp]]:
     """A column in order with the positions its values come from; a record's own order is not relied on."""
     order = np.argsort(column, kind="stable")
     return column[order], order
+
+
+_NO_ROWS = np.zeros(0, dtype=np.intp)
+
+
+def _equal(index: tuple[Hashes, NDArray[np.intp]], value: int) -> NDArray[np.intp]:
+    """Positions of `value`, by an index of `_sorted`."""
+    column, order = index
+    wanted = np.uint64(value)
+    return order[np.searchsorted(column, wanted) : np.searchsorted(column, wanted, side="right")]
 
 
 def _within(column: Hashes, value: int) -> bool:
@@ -123,8 +200,45 @@ def _within(column: Hashes, value: int) -> bool:
 def encode_corpus(corpus: Corpus) -> bytes:
     """`corpus.npz`, the same bytes for the same corpus."""
     columns = io.BytesIO()
-    np.savez(columns, ids=corpus.ids, docs=corpus.docs, texts=corpus.texts)
+    np.savez(
+        columns,
+        ids=corpus.ids,
+        docs=corpus.docs,
+        texts=corpus.texts,
+        access=corpus.access,
+        lists=np.array(list(_numbers(corpus.lists)), dtype=np.uint64),
+    )
     return columns.getvalue()
+
+
+def _numbers(lists: Iterable[AccessList]) -> Iterator[int]:
+    """Each list as tenant (0 = none), how many principals, these, how many groups, these."""
+    for one in lists:
+        yield int(one.tenant or "0", 16)
+        for names in (one.principals, one.groups):
+            yield len(names)
+            yield from (int(name, 16) for name in names)
+
+
+def _lists(numbers: list[int]) -> tuple[AccessList, ...]:
+    """The lists that `_numbers` wrote.
+
+    Raises:
+        ValueError: the numbers end within a list.
+    """
+    found, at = [], 0
+    while at < len(numbers):
+        tenant, parts = numbers[at], []
+        at += 1
+        for _ in range(2):
+            if at >= len(numbers) or numbers[at] > len(numbers) - at - 1:
+                raise ValueError("an access list is cut short")
+            parts.append(tuple(f"{name:016x}" for name in numbers[at + 1 : at + 1 + numbers[at]]))
+            at += 1 + numbers[at]
+        found.append(
+            AccessList(tenant=f"{tenant:016x}" if tenant else "", principals=parts[0], groups=parts[1])
+        )
+    return tuple(found)
 
 
 def decode_corpus(data: bytes, *, where: str) -> Corpus:
@@ -135,17 +249,26 @@ def decode_corpus(data: bytes, *, where: str) -> Corpus:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            ids, docs, texts = (_column(archive, f"{name}.npy", where) for name in COLUMNS)
+            held = set(archive.namelist())
+            ids, docs, texts, access, numbers = (
+                _column(archive, f"{name}.npy", where)
+                if f"{name}.npy" in held or name not in LATER
+                else _NO_HASHES
+                for name in COLUMNS
+            )
+            lists = _lists(numbers.tolist())
     except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise RecordError("record.bad-corpus", f"not readable: {error}.", where=where) from error
     if not ids.size == docs.size == texts.size:
-        raise RecordError("record.bad-corpus", "the three columns are not equally long.", where=where)
-    return Corpus(ids=ids, docs=docs, texts=texts)
+        raise RecordError("record.bad-corpus", "the columns are not equally long.", where=where)
+    if access.size not in (0, ids.size) or (access.size and int(access.max()) > len(lists)):
+        raise RecordError("record.bad-corpus", "the access lists do not fit the chunks.", where=where)
+    return Corpus(ids=ids, docs=docs, texts=texts, access=access, lists=lists)
 
 
 def _column(archive: zipfile.ZipFile, name: str, where: str) -> Hashes:
     entry = archive.getinfo(name)
-    if 3 * entry.file_size > MAX_CORPUS_BYTES:
+    if len(COLUMNS) * entry.file_size > MAX_CORPUS_BYTES:
         raise RecordError("record.too-large", f"{name} unpacks to {entry.file_size} bytes.", where=where)
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{name} is packed in a way that no record is")

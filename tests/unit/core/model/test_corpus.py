@@ -176,9 +176,9 @@ class TestNpz:
         from rageval_action.core.model import corpus
 
         data = npz(ids=row(*range(9)), docs=row(*range(9)), texts=row(*range(9)))
-        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 3 * (128 + 72))
+        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 5 * (128 + 72))
         assert decode_corpus(data, where="x").ids.size == 9
-        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 3 * (128 + 72) - 1)
+        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 5 * (128 + 72) - 1)
         with pytest.raises(RecordError, match="unpacks to 200 bytes") as caught:
             decode_corpus(data, where="x")
         assert caught.value.code == "record.too-large"
