@@ -58,17 +58,18 @@ def own(row: QueryRow, side: Side) -> Applied:
 def same_labels(one: Applied, other: Applied) -> bool:
     """True when both ask for the same things, wherever evidence was found in either corpus."""
     same_space = (one.unit == "document") == (other.unit == "document")
-    return same_space and _asked(one.judgments) == _asked(other.judgments)
+    return same_space and asked_for(one.judgments) == asked_for(other.judgments)
 
 
-def _asked(judgments: Judgments) -> object:
+def asked_for(judgments: Judgments) -> object:
+    """What judgments ask for, in a form that is equal for equal labels, wherever evidence was found."""
     match judgments:
         case EvidenceItems(items=items):
             return ("evidence", sorted((item.doc, item.quote, item.start) for item in items))
         case Groups(groups=groups):
             return ("groups", sorted(tuple(sorted(group)) for group in groups))
         case Grades(grades=grades):
-            return {name: grade for name, grade in grades.items() if grade >= 0}
+            return {name: grade for name, grade in sorted(grades.items()) if grade >= 0}
         case _:
             return "unanswerable"
 
@@ -170,14 +171,14 @@ def evidence_of(
 
     `unchanged` says of which documents the offsets still hold.
     """
-    resolved = {_key(item): item for item in settled}
+    resolved = {evidence_key(item): item for item in settled}
     if isinstance(row.judgments, EvidenceItems):
-        resolved.update((_key(item), item) for item in row.judgments.items)
+        resolved.update((evidence_key(item), item) for item in row.judgments.items)
     located = all(hit.start >= 0 for hit in row.results)
     fitted = []
     for item in asked:
-        if _key(item) in resolved:
-            fitted.append(resolved[_key(item)])
+        if evidence_key(item) in resolved:
+            fitted.append(resolved[evidence_key(item)])
         elif not item.quote:
             fitted.append(_by_document(item, row))
         elif item.start >= 0 and located and unchanged(item.doc):
@@ -187,7 +188,8 @@ def evidence_of(
     return Resolved(EvidenceItems(tuple(fitted)), "evidence")
 
 
-def _key(item: EvidenceItem) -> tuple[str, str, int]:
+def evidence_key(item: EvidenceItem) -> tuple[str, str, int]:
+    """What makes two evidence items the same, wherever they were found."""
     return item.doc, item.quote, item.start
 
 

@@ -25,10 +25,10 @@ from rageval_action.core.measuring.record_summary import (
     scored,
     slice_means,
 )
+from rageval_action.core.model.access_names import asker_of
 from rageval_action.core.model.corpus import Corpus, Lookup, corpus_of
-from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.hashing import query_key, question_key
 from rageval_action.core.model.record import (
-    QUERY_TEXT_LIMIT,
     GitInfo,
     Mean,
     Quantiles,
@@ -192,10 +192,13 @@ class _Sight:
 
 
 def _row(query: Query, ranking: Ranking, judgments: Judgments, settings: Settings) -> QueryRow:
+    asker = asker_of(query.acl) if query.acl else None
     return QueryRow(
         query_id=query.id,
-        query=query.text[:QUERY_TEXT_LIMIT] if settings.keep_texts else "",
+        query=query.text if settings.keep_texts else "",
         query_sha256=query_sha256(query.text),
+        query_key=question_key(query.text, asker),
+        acl=asker,
         line=query.line,
         judgments=judgments,
         tags=query.tags,

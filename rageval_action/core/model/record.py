@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rageval_action.core.model.access_names import Asker
 from rageval_action.core.model.corpus import Corpus, decode_corpus, encode_corpus
 from rageval_action.core.model.ranking import unit_scores
 from rageval_action.core.model.types import Hit, Judgments, Notice, Unit
@@ -38,7 +39,6 @@ FILE_CHECKSUM = "sha256"
 TIMED_QUERIES = "latency_queries"
 """The parameter that says how many queries were timed: it goes by the number of queries and chunks."""
 
-QUERY_TEXT_LIMIT = 300
 MAX_RESULTS = 100_000
 """Most hits one ranking may hold when a record is read: a record is untrusted input."""
 
@@ -46,6 +46,9 @@ T = TypeVar("T")
 
 Instant: TypeAlias = Annotated[datetime.datetime, msgspec.Meta(tz=True)]
 """A point in time; one without a zone is refused when a record is read."""
+
+Cutoff: TypeAlias = Literal["documents", "chunks"]
+"""What k counts where judgments name documents."""
 
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
@@ -79,6 +82,24 @@ class GoldenInfo(Struct, frozen=True, kw_only=True):
     sources: dict[str, int] = {}
 
 
+class Exam(Struct, frozen=True, kw_only=True):
+    """What was asked and how it is marked; the rows of `rankings.jsonl` hold the questions themselves.
+
+    Attributes:
+        sha: commit of the golden set; empty outside a repository.
+        review: which rows take part: `required` leaves out those that nobody accepted.
+        texts: whether the record keeps texts and quotes; without them a later run can ask only what it has itself.
+    """
+
+    sha: str = ""
+    golden_sha256: str
+    unit: Unit
+    k: Positive
+    cutoff: Cutoff = "documents"
+    review: Literal["", "required"] = ""
+    texts: bool = True
+
+
 class SnapshotInfo(Struct, frozen=True, kw_only=True):
     """The snapshot that was searched.
 
@@ -103,12 +124,17 @@ class SnapshotInfo(Struct, frozen=True, kw_only=True):
 
 
 class RetrieverInfo(Struct, frozen=True, kw_only=True):
-    """What ranked, and how deep: `depth` distinct units per query where the corpus has so many."""
+    """What ranked, and how deep: `depth` distinct units per query where the corpus has so many.
+
+    Attributes:
+        code: path in the repository -> SHA-256 of the code that ranked; empty where it cannot be seen.
+    """
 
     name: str
     parameters: dict[str, str | int | float | bool] = {}
     depth: Positive
     reranker: str = ""
+    code: dict[str, str] = {}
 
     @property
     def settings(self) -> str:
@@ -169,6 +195,9 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
         acl_judged: queries that say who asks, and whose hits were judged; None in records that did not count them.
         errors: queries for which the retriever failed; they score 0 and stay in every mean.
         policy: the policy as used, as plain values.
+        exam: what was asked; None in records of older versions, which later runs can compare only in part.
+        base_exam: the exam of the base that was asked as well; None where there was no baseline.
+        base_unasked: id of a question of the base that could not be asked -> code of the reason.
     """
 
     schema_name: Literal["rageval.record/1"] = SCHEMA
@@ -191,6 +220,9 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     acl_judged: Count | None = None
     errors: Count = 0
     policy: dict[str, object] = {}
+    exam: Exam | None = None
+    base_exam: Exam | None = None
+    base_unasked: dict[str, str] = {}
     warnings: tuple[Notice, ...] = ()
     versions: dict[str, str] = {}
     hardware: dict[str, str | int] = {}
@@ -219,8 +251,13 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
     """One line of `rankings.jsonl`.
 
     Attributes:
-        query: the first 300 characters, or empty when the user switched texts off.
+        query: the whole text, or empty when the user switched texts off.
         query_sha256: of the whole text in NFC.
+        query_key: `core.model.hashing.question_key`: finds the question again when only its spelling changed.
+        acl: who asks; None when the question is not judged for access.
+        asked_for: which exam asks it. Rows asked for the base alone enter no summary of this run.
+        base_judgments: what the base's exam judges it by, resolved against this corpus.
+        vector_sha256: of the cached query vector that was searched with; empty without one.
         line: in the golden file.
         scores: unrounded; None where a measure is undefined (`judged@k` of an empty ranking). Empty for queries on
             the no-answer track.
@@ -231,8 +268,13 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
     query_id: str
     query: str = ""
     query_sha256: str
+    query_key: str = ""
+    acl: Asker | None = None
+    asked_for: Literal["head", "base", "both"] = "head"
     line: int = 0
     judgments: Judgments
+    base_judgments: Judgments | None = None
+    vector_sha256: str = ""
     tags: tuple[str, ...] = ()
     type: str = ""
     lang: str = ""
@@ -264,17 +306,23 @@ class QueryRow(Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True)
 
 
 class RunRecord(Struct, frozen=True, kw_only=True):
-    """A whole record in memory."""
+    """A whole record in memory.
+
+    Attributes:
+        queries: the run's own questions, in the order of its golden set.
+        asked_for_base: rows that only the base's exam asked; no summary of this run counts them.
+    """
 
     record: Record
     queries: tuple[QueryRow, ...]
     corpus: Corpus
+    asked_for_base: tuple[QueryRow, ...] = ()
 
 
 def encode(run: RunRecord) -> dict[str, bytes]:
     """The members of a record by name."""
     encoder = msgspec.json.Encoder(order="deterministic")
-    lines = b"".join(encoder.encode(row) + b"\n" for row in run.queries)
+    lines = b"".join(encoder.encode(row) + b"\n" for row in (*run.queries, *run.asked_for_base))
     summary = msgspec.json.format(encoder.encode(run.record), indent=2) + b"\n"
     return {RECORD: summary, RANKINGS: lines, CORPUS: encode_corpus(run.corpus)}
 
@@ -292,12 +340,14 @@ def decode(members: Mapping[str, bytes], *, where: str) -> RunRecord:
             hint = f"A record is {', '.join(MEMBERS)}, side by side."
             raise RecordError("record.missing-member", f"{name} is not there.", hint=hint, where=where)
     record = decode_record(members[RECORD], place=f"{where}/{RECORD}")
-    queries = _decode_rows(members[RANKINGS], where)
+    rows = _decode_rows(members[RANKINGS], where)
+    queries = tuple(row for row in rows if row.asked_for != "base")
     if len(queries) != record.golden.queries:
         text = f"{len(queries)} rows, but {RECORD} counts {record.golden.queries} queries."
         raise RecordError("record.row-count", text, where=f"{where}/{RANKINGS}")
     corpus = decode_corpus(members[CORPUS], where=f"{where}/{CORPUS}")
-    return RunRecord(record=record, queries=queries, corpus=corpus)
+    asked = tuple(row for row in rows if row.asked_for == "base")
+    return RunRecord(record=record, queries=queries, corpus=corpus, asked_for_base=asked)
 
 
 class _Head(Struct):
@@ -332,15 +382,15 @@ def _json(data: bytes | memoryview, kind: type[T], name: str, place: str) -> T:
 
 def _decode_rows(data: bytes, where: str) -> tuple[QueryRow, ...]:
     rows: list[QueryRow] = []
-    seen: set[str] = set()
+    seen: set[tuple[str, bool]] = set()
     for number, line in enumerate(_lines(data), start=1):
         place = f"{where}/{RANKINGS}:{number}"
         row = _json(line, QueryRow, "row", place)
-        if row.query_id in seen:
+        if (row.query_id, row.asked_for == "base") in seen:
             raise RecordError("record.duplicate-query", f'query "{row.query_id}" occurs twice.', where=place)
         if len(row.results) > MAX_RESULTS:
             raise RecordError("record.too-large", f"more than {MAX_RESULTS} results.", where=place)
-        seen.add(row.query_id)
+        seen.add((row.query_id, row.asked_for == "base"))
         rows.append(row)
     return tuple(rows)
 

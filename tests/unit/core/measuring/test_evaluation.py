@@ -210,9 +210,9 @@ class TestRecord:
         assert [hit.id for hit in found.results] == ["b#0", "a#1"]
         assert found.misses == ()
 
-    def test_texts_are_cut_or_left_out(self) -> None:
+    def test_texts_are_whole_or_left_out(self) -> None:
         asked = query("q1", {"a": 1}, text="x" * 400)
-        assert made([asked], [ranking("q1")]).queries[0].query == "x" * 300
+        assert made([asked], [ranking("q1")]).queries[0].query == "x" * 400
         assert made([asked], [ranking("q1")], keep_texts=False).queries[0].query == ""
         assert made([asked], [ranking("q1")], keep_texts=False).queries[0].query_sha256 == query_sha256(
             "x" * 400
