@@ -18,12 +18,11 @@ from rageval_action.core.measuring.evaluation import Provenance, Settings, assem
 from rageval_action.core.measuring.measures import Measure, ladder, parse_measures
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.snapshot import Snapshot
-from rageval_action.core.model.types import GoldenSet, Notice, Run
+from rageval_action.core.model.types import GoldenSet, Notice
 from rageval_action.core.wording.lists import plural
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.formats import read_golden
-from rageval_action.retrievers.interface import EXTERNAL, Access, Retriever, RetrieverContext, build
-from rageval_action.snapshots.encoder import query_encoder
+from rageval_action.ranker import Ranker, access_mode, ask_base
 from rageval_action.snapshots.interface import open_snapshot
 from rageval_action.world import World
 
@@ -44,8 +43,13 @@ class Baseline(Struct, frozen=True, kw_only=True):
     distance: int | None = None
 
 
-def evaluate(config: Config, world: World) -> RunRecord:
+def evaluate(config: Config, world: World, baseline: RunRecord | None = None) -> RunRecord:
     """Measure one retriever: everything that a later comparison needs, as a record.
+
+    Args:
+        config: what to measure, and how.
+        world: the handles of the outside.
+        baseline: the record that the run will be compared with: its questions are asked as well.
 
     Raises:
         RagevalError: whatever is wrong with the golden set, the snapshot or the options, before anything is computed.
@@ -54,8 +58,11 @@ def evaluate(config: Config, world: World) -> RunRecord:
     inputs = read(config)
     golden, snapshot = inputs.golden, inputs.snapshot
     linked = link(golden, snapshot.chunks, config.unit)
-    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in measures)]))
-    audited = audit(run, golden.queries, {chunk.id: chunk for chunk in snapshot.chunks})
+    ranker = Ranker(config, snapshot)
+    depth = max([config.depth, *(measure.cutoff for measure in measures)])
+    by_id = {chunk.id: chunk for chunk in snapshot.chunks}
+    run = audit(ranker.rank(golden.queries, depth), golden.queries, by_id)
+    base = None if baseline is None else ask_base(ranker, baseline, snapshot, golden.queries, depth, by_id)
     settings = Settings(
         measures=measures,
         k=config.k,
@@ -65,6 +72,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
         unreviewed=inputs.unreviewed,
         policy=plain(config.policy),
         judged=slices_of(config.policy),
+        review="required" if config.review == "required" else "",
     )
     provenance = Provenance(
         run_id=world.new_id(),
@@ -74,53 +82,13 @@ def evaluate(config: Config, world: World) -> RunRecord:
         hardware=dict(world.hardware),
         region=config.region,
     )
-    return assemble(golden, linked, snapshot, audited, settings, provenance)
+    return assemble(golden, linked, snapshot, run, settings, provenance, base)
 
 
 def read(config: Config) -> Inputs:
     """Read and check the golden set and the snapshot; nothing is computed before both are sound."""
     golden, unreviewed = reviewed(read_golden(config.golden), required=config.review == "required")
     return Inputs(golden=golden, unreviewed=unreviewed, snapshot=open_snapshot(config.snapshot))
-
-
-def rank(config: Config, inputs: Inputs, depth: int) -> Run:
-    """Let the configured retriever rank every query to `depth` distinct documents.
-
-    What embedding the queries cost is added here, once, however many parts of the retriever shared the vectors.
-    """
-    encode = query_encoder(inputs.snapshot, model_path=config.model)
-    context = RetrieverContext(
-        snapshot=inputs.snapshot,
-        encode=encode,
-        options=config.retriever_options,
-        access=access_mode(config),
-        threads=config.threads,
-    )
-    run = _built(config, context).retrieve(inputs.golden.queries, depth)
-    return replace(run, cost={**run.cost, **encode.cost}, notices=(*run.notices, *encode.notices))
-
-
-def _built(config: Config, context: RetrieverContext) -> Retriever:
-    """The retriever; what is wrong with its options is said with the file that they stand in."""
-    try:
-        return build(config.retriever, context)
-    except ConfigError as error:
-        place = config.retriever_place.removesuffix(": retriever")
-        where = ": ".join(filter(None, (place, error.where)))
-        raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
-
-
-def access_mode(config: Config) -> Access:
-    """How access is treated: as configured, else by whose retriever it is.
-
-    What a foreign system returns is judged as it came, also where it is a part of a hybrid or gets reranked.
-    """
-    if config.access != "auto":
-        return config.access
-    parts = {config.retriever}
-    for value in config.retriever_options.values():
-        parts.update(str(value).split(","))
-    return "audit" if parts & EXTERNAL else "enforce"
 
 
 def conclude(

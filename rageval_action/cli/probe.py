@@ -29,6 +29,7 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
 
     from rageval_action import pipeline
     from rageval_action.core.labels.deny_probes import deny_probes, report
+    from rageval_action.ranker import Ranker
 
     with errors_as_json(json_target):
         settings = configure(given, config)
@@ -36,7 +37,7 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
         inputs = pipeline.read(settings)
         asked = deny_probes(inputs.golden.queries, probes)
         golden = msgspec.structs.replace(inputs.golden, queries=asked)
-        run = pipeline.rank(settings, msgspec.structs.replace(inputs, golden=golden), settings.depth)
+        run = Ranker(settings, inputs.snapshot).rank(golden.queries, settings.depth)
         told = report(run, inputs.snapshot.chunks)
         if json_target:
             write_json(json_target, told)

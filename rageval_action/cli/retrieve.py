@@ -24,6 +24,7 @@ def retrieve(config: str, out: str, **given: Any) -> int:
 
     from rageval_action import pipeline
     from rageval_action.errors import CannotMeasureError, ConfigError
+    from rageval_action.ranker import Ranker
 
     settings = configure(given, config)
     pipeline.require(settings, "golden", "snapshot")
@@ -32,7 +33,7 @@ def retrieve(config: str, out: str, **given: Any) -> int:
             "output.exists", "the file exists already.", hint="Give a new one to --out.", where=out
         )
     inputs = pipeline.read(settings)
-    run = pipeline.rank(settings, inputs, settings.depth)
+    run = Ranker(settings, inputs.snapshot).rank(inputs.golden.queries, settings.depth)
     failed = [ranking for ranking in run.rankings if ranking.error]
     if len(failed) == len(run.rankings):
         raise CannotMeasureError("retrieve.all-failed", f"every query failed; the first: {failed[0].error}.")

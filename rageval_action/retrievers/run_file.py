@@ -66,6 +66,10 @@ class RunFileRetriever:
             notices=(*filler.notices(), *self._told(queries, depth, deepest)),
         )
 
+    def without_row(self, queries: Sequence[Query]) -> list[str]:
+        """Ids of the queries about which the file says nothing; an empty list of results is an answer."""
+        return [query.id for query in queries if query.id not in self._rows]
+
     def _ranking(self, query: Query, depth: int, filler: Filler) -> Ranking:
         row = self._rows.get(query.id)
         if row is None:

@@ -92,6 +92,18 @@ class QueryEncoder:
         )
         return (Notice(code="snapshot.model-unused", text=text),)
 
+    @property
+    def used(self) -> bool:
+        """True once a retriever asked for a vector."""
+        return bool(self._embedded) or self._used_cache
+
+    def missing(self, texts: Sequence[str]) -> frozenset[str]:
+        """The texts that have no vector yet and no model that is loaded already or was asked for by name."""
+        if self._model is not None or self._model_path:
+            return frozenset()
+        known = self._snapshot.query_vectors
+        return frozenset(text for text in texts if self._key(text) not in known)
+
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimension).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_action.config import load
-from rageval_action.pipeline import access_mode
+from rageval_action.ranker import access_mode
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ added file that copies every chunk carries on no document: most of its texts are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
@@ -137,6 +137,6 @@ def successor_documents(
     return {doc: names[to.to] for doc, to in became.items() if isinstance(to, Moved) and to.to in names}
 
 
-def names_of(ids: frozenset[str]) -> dict[int, str]:
+def names_of(ids: Iterable[str]) -> dict[int, str]:
     """`hash64` of each id -> the id."""
     return {hash64(name): name for name in ids}

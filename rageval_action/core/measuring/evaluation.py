@@ -13,6 +13,7 @@ from msgspec import Struct
 from rageval_action.core.labels.judged_items import items_of
 from rageval_action.core.labels.linking import Linked, unit_of
 from rageval_action.core.measuring import slices
+from rageval_action.core.measuring.base_questions import BaseAnswers, BaseLabels
 from rageval_action.core.measuring.measures import Measure
 from rageval_action.core.measuring.miss_causes import diagnose, scene
 from rageval_action.core.measuring.record_summary import (
@@ -25,10 +26,12 @@ from rageval_action.core.measuring.record_summary import (
     scored,
     slice_means,
 )
-from rageval_action.core.model.access_names import asker_of
+from rageval_action.core.model.access_names import Asker, asker_of
 from rageval_action.core.model.corpus import Corpus, Lookup, corpus_of
 from rageval_action.core.model.hashing import query_key, question_key
 from rageval_action.core.model.record import (
+    Cutoff,
+    Exam,
     GitInfo,
     Mean,
     Quantiles,
@@ -83,6 +86,8 @@ class Settings(Struct, frozen=True, kw_only=True):
         unreviewed: rows of the golden set that took no part.
         policy: the policy as plain values.
         judged: the slices that the policy names.
+        cutoff: what k counts where judgments name documents.
+        review: which rows of the golden set take part.
     """
 
     measures: tuple[Measure, ...]
@@ -93,6 +98,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     unreviewed: int = 0
     policy: dict[str, object] = {}
     judged: tuple[str, ...] = ()
+    cutoff: Cutoff = "documents"
+    review: Literal["", "required"] = ""
 
 
 def assemble(
@@ -102,6 +109,7 @@ def assemble(
     run: Run,
     settings: Settings,
     provenance: Provenance,
+    base: BaseAnswers | None = None,
 ) -> RunRecord:
     """Score `run` and put everything a later reader needs into a record.
 
@@ -112,9 +120,11 @@ def assemble(
         run: one ranking per query of `golden`, in its order, already audited for access.
         settings: how to score and what to keep.
         provenance: what only the outside world knows.
+        base: the baseline whose exam was asked as well, with the answers to what the head no longer asks.
     """
     corpus = corpus_of(snapshot.chunks)
-    rows = _rows(golden, linked, run, settings, corpus, snapshot.chunks)
+    rows = _rows(golden, linked, run, settings, corpus, snapshot)
+    rows, asked_for_base = _base_rows(rows, base, corpus, snapshot, settings)
     record = Record(
         run_id=provenance.run_id,
         created_at=provenance.created_at,
@@ -140,6 +150,17 @@ def assemble(
         acl_judged=acl_judged(rows),
         errors=sum(bool(row.error) for row in rows),
         policy=settings.policy,
+        exam=Exam(
+            sha=provenance.git.sha,
+            golden_sha256=golden.sha256,
+            unit=linked.unit,
+            k=settings.k,
+            cutoff=settings.cutoff,
+            review=settings.review,
+            texts=settings.keep_texts,
+        ),
+        base_exam=base.baseline.record.exam if base else None,
+        base_unasked=base.unasked if base else {},
         warnings=(
             *_warnings(golden, linked, snapshot, run, settings.k),
             *_empty_slices(settings.judged, rows),
@@ -148,7 +169,7 @@ def assemble(
         hardware=provenance.hardware,
         region=provenance.region,
     )
-    return RunRecord(record=record, queries=rows, corpus=corpus)
+    return RunRecord(record=record, queries=rows, corpus=corpus, asked_for_base=asked_for_base)
 
 
 def _rows(
@@ -157,17 +178,46 @@ def _rows(
     run: Run,
     settings: Settings,
     corpus: Corpus,
-    chunks: Sequence[Chunk],
+    snapshot: Snapshot,
 ) -> tuple[QueryRow, ...]:
     """One row a query, with its scores and a cause for every relevant item outside the top k."""
-    lookup, sight = Lookup(corpus), _Sight(chunks)
+    lookup, sight = Lookup(corpus), _Sight(snapshot.chunks)
     rows = []
     for query, ranking in zip(golden.queries, run.rankings, strict=True):
-        row = _row(query, ranking, linked.judgments[query.id], settings)
+        row = _row(query, ranking, linked.judgments[query.id], settings, snapshot)
         visible = functools.partial(sight.visible, query, unit_of(row.judgments, linked.unit))
         misses = diagnose(scene(row, linked.unit, settings.k, lookup, visible))
         rows.append(row.revised(misses=misses))
     return scored(rows, linked.unit, run.depth, settings.measures)
+
+
+def _base_rows(
+    rows: tuple[QueryRow, ...],
+    base: BaseAnswers | None,
+    corpus: Corpus,
+    snapshot: Snapshot,
+    settings: Settings,
+) -> tuple[tuple[QueryRow, ...], tuple[QueryRow, ...]]:
+    """The head's rows with what the base judges them by, and the rows that the base alone asks."""
+    if base is None:
+        return rows, ()
+    labels = BaseLabels(base.baseline, Lookup(corpus), snapshot.chunks)
+    theirs = {row.query_id: row for row in base.baseline.queries}
+    asked: dict[tuple[str, Asker | None], Judgments] = {}
+    for row in base.baseline.queries:
+        asked.setdefault((row.query_sha256, row.acl), labels.of(row))
+    both = tuple(
+        row.revised(asked_for="both", base_judgments=asked[row.query_sha256, row.acl])
+        if (row.query_sha256, row.acl) in asked
+        else row
+        for row in rows
+    )
+    alone = []
+    for query, ranking in zip(base.queries, base.run.rankings, strict=True):
+        judged = labels.of(theirs[query.id])
+        row = _row(query, ranking, judged, settings, snapshot)
+        alone.append(row.revised(asked_for="base", acl=theirs[query.id].acl, base_judgments=judged))
+    return both, tuple(alone)
 
 
 class _Sight:
@@ -191,7 +241,10 @@ class _Sight:
         return any(chunk.acl is None or chunk.acl.admits(acl) for chunk in chunks)
 
 
-def _row(query: Query, ranking: Ranking, judgments: Judgments, settings: Settings) -> QueryRow:
+def _row(
+    query: Query, ranking: Ranking, judgments: Judgments, settings: Settings, snapshot: Snapshot
+) -> QueryRow:
+    vector = snapshot.query_vectors.get(_vector_key(snapshot, query)) if snapshot.query_vectors else None
     asker = asker_of(query.acl) if query.acl else None
     return QueryRow(
         query_id=query.id,
@@ -209,7 +262,13 @@ def _row(query: Query, ranking: Ranking, judgments: Judgments, settings: Setting
         latency_ms=ranking.latency_ms,
         error=ranking.error,
         results=ranking.hits,
+        vector_sha256="" if vector is None else hashlib.sha256(vector.astype("<f4").tobytes()).hexdigest(),
     )
+
+
+def _vector_key(snapshot: Snapshot, query: Query) -> str:
+    about = snapshot.manifest
+    return query_key(model=about.model, revision=about.revision, prefix=about.query_prefix, text=query.text)
 
 
 def _other_unit(
@@ -256,15 +315,9 @@ def _snapshot(snapshot: Snapshot, queries: Sequence[Query]) -> SnapshotInfo:
 
 def _checksum(snapshot: Snapshot, queries: Sequence[Query]) -> str:
     """SHA-256 over the queries' cached vectors, in the order of their keys; empty unless all are cached."""
-    manifest = snapshot.manifest
     if not snapshot.query_vectors:
         return ""
-    keys = {
-        query_key(
-            model=manifest.model, revision=manifest.revision, prefix=manifest.query_prefix, text=query.text
-        )
-        for query in queries
-    }
+    keys = {_vector_key(snapshot, query) for query in queries}
     if not keys <= snapshot.query_vectors.keys():
         return ""
     digest = hashlib.sha256()
