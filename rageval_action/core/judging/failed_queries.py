@@ -94,6 +94,6 @@ def _without(run: RunRecord, failed: AbstractSet[str]) -> RunRecord:
 def _scored(run: RunRecord, policy: Policy) -> RunRecord:
     measures = parse_measures(measures_of(policy))
     record = run.record
-    rows = scored(run.queries, record.golden.unit, record.retriever.depth, measures)
+    rows = scored(run.queries, record.golden.unit, record.retriever.depth, measures, record.cutoff)
     record = replace(record, measures=means(rows, measures), slices=slice_means(rows, measures))
     return replace(run, record=record, queries=rows)

@@ -188,7 +188,7 @@ def _rows(
         visible = functools.partial(sight.visible, query, unit_of(row.judgments, linked.unit))
         misses = diagnose(scene(row, linked.unit, settings.k, lookup, visible))
         rows.append(row.revised(misses=misses))
-    return scored(rows, linked.unit, run.depth, settings.measures)
+    return scored(rows, linked.unit, run.depth, settings.measures, settings.cutoff)
 
 
 def _base_rows(

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from rageval_action.core.labels.linking import unit_of
 from rageval_action.core.measuring import scoring, slices
 from rageval_action.core.measuring.measures import Measure
-from rageval_action.core.model.record import GoldenInfo, Mean, NoAnswer, QueryRow, SliceInfo
+from rageval_action.core.measuring.row_scores import Judged, row_scores
+from rageval_action.core.model.record import Cutoff, GoldenInfo, Mean, NoAnswer, QueryRow, SliceInfo
 from rageval_action.core.model.types import GoldenSet, Unanswerable, Unit
 
 
@@ -21,18 +22,21 @@ def query_sha256(text: str) -> str:
 
 
 def scored(
-    rows: Sequence[QueryRow], unit: Unit, depth: int, measures: Sequence[Measure]
+    rows: Sequence[QueryRow],
+    unit: Unit,
+    depth: int,
+    measures: Sequence[Measure],
+    cutoff: Cutoff = "documents",
 ) -> tuple[QueryRow, ...]:
     """The rows with their unrounded scores at `depth`; rows on the no-answer track have none."""
-    judged = [row for row in rows if not isinstance(row.judgments, Unanswerable)]
-    rankings = [row.ranking(unit_of(row.judgments, unit))[0][:depth] for row in judged]
-    labels = [scoring.as_labels(row.judgments) for row in judged]
-    table = scoring.score(scoring.batch(rankings, labels), measures)
-    own = {
-        row.query_id: {str(measure): _number(values[at]) for measure, values in table.items()}
-        for at, row in enumerate(judged)
-    }
-    return tuple(row.revised(scores=own.get(row.query_id, {})) for row in rows)
+    judged = [Judged(row, row.judgments, unit_of(row.judgments, unit)) for row in rows]
+    table = row_scores(judged, measures, depth, cutoff)
+    return tuple(
+        row.revised(scores={})
+        if isinstance(row.judgments, Unanswerable)
+        else row.revised(scores={str(measure): _number(values[at]) for measure, values in table.items()})
+        for at, row in enumerate(rows)
+    )
 
 
 def _number(value: float) -> float | None:

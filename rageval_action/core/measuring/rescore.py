@@ -58,7 +58,7 @@ def rejudged(run: RunRecord, golden: GoldenSet, measures: tuple[Measure, ...]) -
         raise GoldenError("golden.no-query-matches", text, where=golden.path)
     old = {row.query_id: row for row in run.queries}
     known = [_diagnosed(row, old[row.query_id], unit, run.record.k, lookup) for row in kept]
-    rows = scored(known, unit, run.record.retriever.depth, measures)
+    rows = scored(known, unit, run.record.retriever.depth, measures, run.record.cutoff)
     others = [note for note in run.record.warnings if not note.code.startswith("golden.")]
     record = replace(
         run.record,

@@ -228,6 +228,11 @@ class Record(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}
     hardware: dict[str, str | int] = {}
     region: str = ""
 
+    @property
+    def cutoff(self) -> Cutoff:
+        """What k counts; an older version knew documents alone."""
+        return self.exam.cutoff if self.exam else "documents"
+
 
 class Miss(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a relevant item is not in the top k.
