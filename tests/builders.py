@@ -21,8 +21,9 @@ from rageval_action.core.measuring.record_summary import (
     slice_means,
 )
 from rageval_action.core.model.corpus import Lookup, corpus_of
-from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.hashing import question_key, text_hash
 from rageval_action.core.model.record import (
+    Exam,
     GoldenInfo,
     QueryRow,
     Record,
@@ -104,6 +105,7 @@ def row(
         query_id=query_id,
         query=text,
         query_sha256=query_sha256(text),
+        query_key=question_key(text, more.get("acl")),
         line=more.pop("line", 1),
         judgments=judgments,
         results=hits(ranked, {chunk.id: chunk for chunk in corpus}, scores),
@@ -155,8 +157,10 @@ def run(rows: Sequence[QueryRow], corpus: Sequence[Chunk], **more: Any) -> RunRe
         acl_violations=acl_violations(done),
         acl_judged=acl_judged(done),
         errors=sum(bool(one.error) for one in done),
+        exam=Exam(golden_sha256="a" * 64, unit=unit, k=k),
     )
-    return RunRecord(record=replace(record, **more), queries=done, corpus=hashed)
+    alone = tuple(replace(one, asked_for="base") for one in more.pop("asked_for_base", ()))
+    return RunRecord(record=replace(record, **more), queries=done, corpus=hashed, asked_for_base=alone)
 
 
 def _with(part: Any, more: dict[str, Any]) -> Any:
