@@ -10,6 +10,7 @@ import pytest
 
 from rageval_action.core.model.corpus import Corpus, Lookup, corpus_of, decode_corpus, encode_corpus, hash64
 from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.types import Chunk, ChunkAcl
 from rageval_action.errors import RecordError
 from tests.builders import chunks
 
@@ -182,3 +183,37 @@ class TestNpz:
         with pytest.raises(RecordError, match="unpacks to 200 bytes") as caught:
             decode_corpus(data, where="x")
         assert caught.value.code == "record.too-large"
+
+
+class TestAccess:
+    def test_lists_are_kept_once_each_and_in_one_order(self) -> None:
+        ops, hr = ChunkAcl(groups=("ops",)), ChunkAcl(tenant="t", principals=("b", "a"))
+        made = [
+            Chunk(id="1", doc="d", text="x", acl=ops),
+            Chunk(id="2", doc="d", text="y", acl=hr),
+            Chunk(id="3", doc="d", text="z", acl=ops),
+            Chunk(id="4", doc="d", text="w"),
+        ]
+        corpus = corpus_of(made)
+        assert len(corpus.lists) == 2
+        assert encode_corpus(corpus) == encode_corpus(corpus_of(made[::-1]))
+        again = decode_corpus(encode_corpus(corpus), where="x")
+        assert again.lists == corpus.lists
+        assert again.access.tolist() == corpus.access.tolist()
+
+    @pytest.mark.parametrize("numbers", [(7,), (7, 1), (7, 0), (7, 2, 5, 0), (0, 0, 3, 1)])
+    def test_a_list_that_is_cut_short_is_refused(self, numbers: tuple[int, ...]) -> None:
+        data = npz(ids=row(1), docs=row(1), texts=row(1), access=row(0), lists=row(*numbers))
+        with pytest.raises(RecordError, match="cut short"):
+            decode_corpus(data, where="x")
+
+    @pytest.mark.parametrize("access", [(2,), (0, 0)])
+    def test_a_number_of_no_list_is_refused(self, access: tuple[int, ...]) -> None:
+        data = npz(ids=row(1), docs=row(1), texts=row(1), access=row(*access), lists=row(7, 0, 0))
+        with pytest.raises(RecordError, match="do not fit"):
+            decode_corpus(data, where="x")
+
+    def test_a_record_of_an_older_version_keeps_no_lists(self) -> None:
+        old = decode_corpus(npz(ids=row(1), docs=row(1), texts=row(1)), where="x")
+        assert not Lookup(old).keeps_access
+        assert Lookup(corpus_of([])).keeps_access
