@@ -1,4 +1,4 @@
-"""One evaluation from top to bottom: read, link, rank, audit, score, record; then compare, judge, tell."""
+"""One evaluation from top to bottom: read, link, rank, audit, score, record; then compare, judge, document."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.config import Config
-from rageval_action.core.comparing.comparison import Comparison, compare
-from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document, failures
+from rageval_action.core.comparing.comparison import compare
+from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
-from rageval_action.core.judging.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
+from rageval_action.core.judging.verdict import Override, judge
 from rageval_action.core.labels.access import audit
 from rageval_action.core.labels.linking import link
 from rageval_action.core.measuring.evaluation import Provenance, Settings, assemble
@@ -50,37 +51,71 @@ def evaluate(config: Config, world: World) -> RunRecord:
     Raises:
         RagevalError: whatever is wrong with the golden set, the snapshot or the options, before anything is computed.
     """
-    measures = chosen_measures(config)
+    settings = settings_of(config)
     inputs = read(config)
     golden, snapshot = inputs.golden, inputs.snapshot
     linked = link(golden, snapshot.chunks, config.unit)
-    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in measures)]))
+    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in settings.measures)]))
     audited = audit(run, golden.queries, {chunk.id: chunk for chunk in snapshot.chunks})
-    settings = Settings(
-        measures=measures,
+    settings = replace(settings, unreviewed=inputs.unreviewed)
+    return assemble(golden, linked, snapshot, audited, settings, provenance_of(world, config.region))
+
+
+def settings_of(config: Config) -> Settings:
+    """How the run is scored and what its record says of that."""
+    return Settings(
+        measures=chosen_measures(config),
         k=config.k,
         access=access_mode(config),
         threshold=config.no_answer_threshold,
         keep_texts=config.texts,
-        unreviewed=inputs.unreviewed,
         policy=plain(config.policy),
         judged=slices_of(config.policy),
     )
-    provenance = Provenance(
-        run_id=world.new_id(),
-        created_at=world.now(),
-        git=world.git,
-        versions=dict(world.versions()),
-        hardware=dict(world.hardware),
-        region=config.region,
-    )
-    return assemble(golden, linked, snapshot, audited, settings, provenance)
+
+
+def chosen_measures(config: Config) -> tuple[Measure, ...]:
+    """The measures asked for, or the ladder around k, and whatever the gates need."""
+    asked = parse_measures(config.measures) if config.measures else ladder(config.k)
+    needed = parse_measures([f"recall@{config.k}", *measures_of(config.policy)])
+    return tuple(dict.fromkeys([*asked, *needed]))
+
+
+def access_mode(config: Config) -> Access:
+    """How access is treated: as configured, else by whose retriever it is.
+
+    What a foreign system returns is judged as it came, also where it is a part of a hybrid or gets reranked.
+    """
+    if config.access != "auto":
+        return config.access
+    parts = {config.retriever}
+    for value in config.retriever_options.values():
+        parts.update(str(value).split(","))
+    return "audit" if parts & EXTERNAL else "enforce"
 
 
 def read(config: Config) -> Inputs:
     """Read and check the golden set and the snapshot; nothing is computed before both are sound."""
     golden, unreviewed = reviewed(read_golden(config.golden), required=config.review == "required")
     return Inputs(golden=golden, unreviewed=unreviewed, snapshot=open_snapshot(config.snapshot))
+
+
+def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
+    """Leave out rows that were rejected, and with `required` also those that nobody accepted; count them all."""
+    kept = tuple(
+        q for q in golden.queries if q.review == "accepted" or (q.review == "pending" and not required)
+    )
+    left = len(golden.queries) - len(kept)
+    if not left:
+        return golden, 0
+    if not kept:
+        hint = "Accept rows with `rageval golden review`, or set `review: optional`."
+        raise GoldenError("golden.nothing-reviewed", "no row is accepted.", hint=hint, where=golden.path)
+    note = Notice(
+        code="golden.unreviewed",
+        text=f"{plural(left, 'row takes', 'rows take')} no part: rejected, or not accepted by anybody",
+    )
+    return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 
 
 def rank(config: Config, inputs: Inputs, depth: int) -> Run:
@@ -110,17 +145,16 @@ def _built(config: Config, context: RetrieverContext) -> Retriever:
         raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
 
 
-def access_mode(config: Config) -> Access:
-    """How access is treated: as configured, else by whose retriever it is.
-
-    What a foreign system returns is judged as it came, also where it is a part of a hybrid or gets reranked.
-    """
-    if config.access != "auto":
-        return config.access
-    parts = {config.retriever}
-    for value in config.retriever_options.values():
-        parts.update(str(value).split(","))
-    return "audit" if parts & EXTERNAL else "enforce"
+def provenance_of(world: World, region: str) -> Provenance:
+    """What only the outside world knows about a run."""
+    return Provenance(
+        run_id=world.new_id(),
+        created_at=world.now(),
+        git=world.git,
+        versions=dict(world.versions()),
+        hardware=dict(world.hardware),
+        region=region,
+    )
 
 
 def conclude(
@@ -132,23 +166,12 @@ def conclude(
     override: Override | None = None,
 ) -> ComparisonDocument:
     """Compare a record with its baseline, if there is one, and judge it."""
-    against: Against
-    told: BaselineInfo | None = None
-    comparison: Comparison | None = None
-    if isinstance(baseline, Baseline):
-        against = comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
-        told = _told(baseline, candidate)
-    else:
-        against = baseline
-    verdict = judge(policy, candidate, against, today=today, override=override)
-    return document(verdict, candidate.record.k, comparison, told, failures(candidate.queries))
-
-
-def chosen_measures(config: Config) -> tuple[Measure, ...]:
-    """The measures asked for, or the ladder around k, and whatever the gates need."""
-    asked = parse_measures(config.measures) if config.measures else ladder(config.k)
-    needed = parse_measures([f"recall@{config.k}", *measures_of(config.policy)])
-    return tuple(dict.fromkeys([*asked, *needed]))
+    if not isinstance(baseline, Baseline):
+        verdict = judge(policy, candidate, baseline, today=today, override=override)
+        return document(verdict, candidate, None, None)
+    comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
+    verdict = judge(policy, candidate, comparison, today=today, override=override)
+    return document(verdict, candidate, comparison, baseline_info(baseline, candidate))
 
 
 def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ...]:
@@ -156,22 +179,16 @@ def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ..
     return parse_measures([*candidate.record.measures, *measures_of(policy)])
 
 
-def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
-    """Leave out rows that were rejected, and with `required` also those that nobody accepted; count them all."""
-    kept = tuple(
-        q for q in golden.queries if q.review == "accepted" or (q.review == "pending" and not required)
+def baseline_info(baseline: Baseline, candidate: RunRecord) -> BaselineInfo:
+    """Where the baseline is from, beside the candidate."""
+    old, new = baseline.record.record, candidate.record
+    return BaselineInfo(
+        run_id=old.run_id,
+        sha=old.git.sha,
+        rung=baseline.rung,
+        age_s=(new.created_at - old.created_at).total_seconds(),
+        distance=baseline.distance,
     )
-    left = len(golden.queries) - len(kept)
-    if not left:
-        return golden, 0
-    if not kept:
-        hint = "Accept rows with `rageval golden review`, or set `review: optional`."
-        raise GoldenError("golden.nothing-reviewed", "no row is accepted.", hint=hint, where=golden.path)
-    note = Notice(
-        code="golden.unreviewed",
-        text=f"{plural(left, 'row takes', 'rows take')} no part: rejected, or not accepted by anybody",
-    )
-    return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 
 
 def require(config: Config, *names: str) -> None:
@@ -184,14 +201,3 @@ def require(config: Config, *names: str) -> None:
         if not getattr(config, name):
             hint = f"Give --{name}, or `{name}:` in {config.file}."
             raise ConfigError("config.missing", f"no {name} was given.", hint=hint)
-
-
-def _told(baseline: Baseline, candidate: RunRecord) -> BaselineInfo:
-    old, new = baseline.record.record, candidate.record
-    return BaselineInfo(
-        run_id=old.run_id,
-        sha=old.git.sha,
-        rung=baseline.rung,
-        age_s=(new.created_at - old.created_at).total_seconds(),
-        distance=baseline.distance,
-    )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rageval_action import pipeline
 from rageval_action.action.inputs import ActionInputs
 from rageval_action.config import Config
-from rageval_action.core.judging.verdict import BaselineUnknown, NoBaseline
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.model.record import MEMBERS, RunRecord, decode
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RecordError

@@ -15,8 +15,8 @@ from rageval_action.action.paths import files_of, keep_inside, of_store
 from rageval_action.action.policy import Judged, base_policy, recorded_policy, tightened
 from rageval_action.action.session import Result, Session, save, tell
 from rageval_action.config import FILE, Config, load, read_file
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy
-from rageval_action.core.judging.verdict import BaselineUnknown, NoBaseline
 from rageval_action.errors import RagevalError, refused
 from rageval_action.github.event import Plan, PullRequest, plan, read_payload
 from rageval_action.github.failures import ApiError

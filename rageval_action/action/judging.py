@@ -11,8 +11,9 @@ from rageval_action.action.baseline import Rung
 from rageval_action.action.policy import Judged
 from rageval_action.action.session import Result, Session, record_files, render
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.outcomes import BaselineUnknown
 from rageval_action.core.judging.policy import Policy
-from rageval_action.core.judging.verdict import BaselineUnknown, Override
+from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import escape

@@ -60,7 +60,7 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     """
     from rageval_action import pipeline
     from rageval_action.core.judging.document import encode_document
-    from rageval_action.core.judging.verdict import NoBaseline
+    from rageval_action.core.judging.outcomes import NoBaseline
     from rageval_action.core.model.record import encode
     from rageval_action.records import check_out, read_record, write_files
     from rageval_action.world import real_world

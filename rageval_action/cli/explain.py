@@ -1,4 +1,4 @@
-"""`rageval explain`: one query under the microscope."""
+"""`rageval explain`: one query explained."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     of the right document, and what such a loss calls for.
     """
     from rageval_action.cli.report import chunk_texts
-    from rageval_action.core.comparing.explanation import explain as explained
-    from rageval_action.core.comparing.query_layout import sights
-    from rageval_action.core.labels.linking import unit_of
+    from rageval_action.core.judging.explanation import explain as explained
+    from rageval_action.core.measuring.query_layout import query_pairs
     from rageval_action.records import read_record
     from rageval_action.reports.explain import lines
 
@@ -39,17 +38,17 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
         candidate = read_record(record)
         before = read_record(baseline) if baseline else None
         row = _one(candidate, query, record)
-        sight = next(sight for sight in sights(candidate, before) if sight.row.query_id == row.query_id)
+        pairs = query_pairs(candidate, before)
+        pair = next(pair for pair in pairs if pair.after.row.query_id == row.query_id)
         change = _change(before, candidate, row.query_id) if before else None
-        unit = unit_of(row.judgments, candidate.record.golden.unit)
         texts, note = chunk_texts(snapshot, candidate)
-        told = explained(sight, change, candidate.record.k, unit, texts, show)
+        explanation = explained(pair, change, texts, show)
         if note:
             say(f"note: {note}", err=True)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, explanation)
         if json_target != "-":
-            sys.stdout.writelines(line + "\n" for line in lines(told))
+            sys.stdout.writelines(line + "\n" for line in lines(explanation))
 
 
 def _one(run: Any, query: str, where: str) -> Any:
@@ -58,7 +57,7 @@ def _one(run: Any, query: str, where: str) -> Any:
     Raises:
         ConfigError: `explain.unknown-query`, `explain.several-queries`.
     """
-    from rageval_action.core.comparing.explanation import find
+    from rageval_action.core.judging.explanation import find
     from rageval_action.errors import ConfigError
 
     found = find(run.queries, query)

@@ -49,7 +49,7 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
 
 def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
-    from rageval_action.core.judging.verdict import NoBaseline
+    from rageval_action.core.judging.outcomes import NoBaseline
     from rageval_action.world import real_world
 
     against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")

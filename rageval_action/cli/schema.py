@@ -37,8 +37,8 @@ def _anything(kind: type) -> dict[str, object]:
 
 def _kind(name: str) -> type:
     from rageval_action.cli.output import ErrorReport
-    from rageval_action.core.comparing.explanation import Explanation
     from rageval_action.core.judging.document import ComparisonDocument
+    from rageval_action.core.judging.explanation import Explanation
     from rageval_action.core.measuring.scoring import ScoreReport
     from rageval_action.core.model.record import QueryRow, Record
     from rageval_action.core.model.snapshot import Manifest

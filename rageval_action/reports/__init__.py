@@ -1,4 +1,1 @@
-"""What a person sees: one view, rendered to several surfaces.
-
-May import: `core`, `errors`, `config`. Rounding happens in `view` and nowhere else. To extend: one line in `SURFACES`.
-"""
+"""What a person sees: one view, rendered to several surfaces. Sentences come from `core.judging.sentences`."""

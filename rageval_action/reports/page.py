@@ -10,9 +10,15 @@ from msgspec import Struct
 
 from rageval_action.core.comparing.loss_clusters import clusters
 from rageval_action.core.comparing.query_changes import QueryChange
-from rageval_action.core.comparing.query_layout import Look, Sight, answerable, recall_curve, sights
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.measuring import slices
+from rageval_action.core.measuring.query_layout import (
+    QueryLayout,
+    QueryPair,
+    answerable,
+    query_pairs,
+    recall_curve,
+)
 from rageval_action.core.model.record import Record, RunRecord
 from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports import notes
@@ -55,11 +61,12 @@ class Texts:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts, self._shown = texts, Names()
 
-    def places(self, look: Look, most: int) -> list[int]:
+    def places(self, layout: QueryLayout, most: int) -> list[int]:
         """Key of the text of each of the first `most` hits, -1 where it is not at hand; empty without any texts."""
         if not self._texts:
             return []
-        hashes = [look.passages.get(name, "") for name in look.ranked[:most]]
+        passages = layout.passages
+        hashes = [passages.get(name, "") for name in layout.ranked[:most]]
         return [self._shown.place(hashed) if hashed in self._texts else -1 for hashed in hashes]
 
     def snippets(self) -> dict[int, str]:
@@ -152,10 +159,10 @@ def page(
         source: address that a line number can be put behind (`…/golden.jsonl#L`), or empty.
     """
     record, names = candidate.record, Names()
-    seen = sights(candidate, baseline)
-    parts = {sight.row.query_id: slices.names(sight.row) for sight in seen}
+    pairs = query_pairs(candidate, baseline)
+    parts = {pair.after.row.query_id: slices.names(pair.after.row) for pair in pairs}
     shown = Texts(texts or {})
-    columns = _columns(seen, document, record.k, names, shown)
+    columns = _columns(pairs, document, record.k, names, shown)
     deepest = min(record.retriever.depth, DEEPEST)
     return Page(
         view=view(document, record, before=baseline.record if baseline else None, most=0),
@@ -167,8 +174,8 @@ def page(
         texts_note=texts_note,
         queries=columns,
         curve=Curve(
-            before=_rounded(recall_curve([sight.before for sight in seen if sight.before], deepest)),
-            after=_rounded(recall_curve([sight.after for sight in seen], deepest)),
+            before=_rounded(recall_curve([pair.before for pair in pairs if pair.before], deepest)),
+            after=_rounded(recall_curve([pair.after for pair in pairs], deepest)),
         ),
         provenance=provenance(record, baseline.record if baseline else None),
         commands=commands(record, baseline.record if baseline else None),
@@ -181,29 +188,31 @@ def _rounded(values: Sequence[float]) -> list[float]:
 
 
 def _columns(
-    seen: Sequence[Sight], document: ComparisonDocument, k: int, names: Names, texts: Texts
+    pairs: Sequence[QueryPair], document: ComparisonDocument, k: int, names: Names, texts: Texts
 ) -> QueryColumns:
     changes = {change.id: change for change in document.queries}
-    rows = [_row(sight, changes.get(sight.row.query_id), k, names, texts) for sight in seen]
+    rows = [_row(pair, changes.get(pair.after.row.query_id), k, names, texts) for pair in pairs]
     columns: dict[str, list[Any]] = {
         name: [row[name] for row in rows] for name in QueryColumns.__struct_fields__
     }
     return QueryColumns(**columns)
 
 
-def _row(sight: Sight, change: QueryChange | None, k: int, names: Names, texts: Texts) -> dict[str, object]:
-    row, after, before = sight.row, sight.after, sight.before
+def _row(
+    pair: QueryPair, change: QueryChange | None, k: int, names: Names, texts: Texts
+) -> dict[str, object]:
+    row, after, before = pair.after.row, pair.after, pair.before
     asked = answerable(row)
     item = change.item if change else (after.items[0].label if after.items else "")
-    told = row.misses[0] if row.misses and change is None else None
+    miss = row.misses[0] if row.misses and change is None else None
     return {
         "id": row.query_id,
         "text": row.query,
         "line": row.line,
-        "change": _kind(sight, change),
-        "cause": change.cause if change else told.cause if told else "",
-        "why": list(change.tags if change else told.tags if told else ()),
-        "by": [names.place(name) for name in (change.by if change else told.by if told else ())],
+        "change": _kind(pair, change),
+        "cause": change.cause if change else miss.cause if miss else "",
+        "why": list(change.tags if change else miss.tags if miss else ()),
+        "by": [names.place(name) for name in (change.by if change else miss.by if miss else ())],
         "slices": [names.place(name) for name in slices.names(row)],
         "item": names.place(item),
         "before": (change.baseline_rank or 0) if change else before.first if before else 0,
@@ -212,7 +221,7 @@ def _row(sight: Sight, change: QueryChange | None, k: int, names: Names, texts: 
         "score": _found(after, k) if asked else None,
         "margin_before": _number(before.margin if before else None),
         "margin": _number(after.margin),
-        "latency_before": _number(sight.before_row.latency_ms.get("total") if sight.before_row else None),
+        "latency_before": _number(before.row.latency_ms.get("total") if before else None),
         "latency": _number(row.latency_ms.get("total")),
         "error": row.error,
         "ranking_before": _ranking(before, k, names) if before else [],
@@ -222,15 +231,15 @@ def _row(sight: Sight, change: QueryChange | None, k: int, names: Names, texts: 
     }
 
 
-def _kind(sight: Sight, change: QueryChange | None) -> str:
+def _kind(pair: QueryPair, change: QueryChange | None) -> str:
     if change is not None:
         return change.change
-    if not answerable(sight.row):
+    if not answerable(pair.after.row):
         return "unanswerable"
-    return "new" if sight.before is None else "same"
+    return "new" if pair.before is None else "same"
 
 
-def _found(side: Look, k: int) -> float | None:
+def _found(side: QueryLayout, k: int) -> float | None:
     if not side.ranks:
         return None
     return numbers.rounded(sum(0 < rank <= k for rank in side.ranks) / len(side.ranks), EXACT)
@@ -240,21 +249,22 @@ def _number(value: float | None) -> float | None:
     return None if value is None else numbers.rounded(value, 4)
 
 
-def _ranking(side: Look, k: int, names: Names) -> list[float]:
+def _ranking(side: QueryLayout, k: int, names: Names) -> list[float]:
+    relevant, denied = side.relevant, side.denied
     flat: list[float] = []
     for name, score in list(zip(side.ranked, side.scores, strict=True))[: max(k, SHOWN)]:
-        flag = RELEVANT * (name in side.relevant) + DENIED * (name in side.denied)
+        flag = RELEVANT * (name in relevant) + DENIED * (name in denied)
         flat += (names.place(name), numbers.rounded(score, 4), flag)
     return flat
 
 
 def provenance(record: Record, before: Record | None) -> tuple[tuple[str, str, str], ...]:
     """What was measured, with what: name, baseline's value, candidate's value."""
-    new, old = _told(record), _told(before) if before else {}
+    new, old = _facts(record), _facts(before) if before else {}
     return tuple((name, old.get(name, ""), value) for name, value in new.items() if value or old.get(name))
 
 
-def _told(record: Record) -> dict[str, str]:
+def _facts(record: Record) -> dict[str, str]:
     golden, snapshot, retriever = record.golden, record.snapshot, record.retriever
 
     def pairs(values: Mapping[str, object]) -> str:

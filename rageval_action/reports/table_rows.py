@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rageval_action.core.comparing.measure_rows import MARGIN, MeasureRow
 from rageval_action.core.comparing.query_changes import QueryChange
 from rageval_action.core.judging.document import ComparisonDocument
-from rageval_action.core.measuring.miss_causes import CAUSES
+from rageval_action.core.judging.sentences.cause_words import CAUSES, CIRCUMSTANCES
 from rageval_action.core.model.record import Record
 from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports.view_types import MeasureLine, QueryLine, SmallSlice, UnitLine
@@ -26,15 +26,6 @@ READINGS = {
 """Reading of a row -> words and tone."""
 
 LINKS = {"re-identified": "now", "duplicate": "same text as"}
-
-CIRCUMSTANCES = {
-    "other-relevant-found": "another relevant one is found",
-    "close": "just below the cut",
-    "right-document": "its document is found by another chunk",
-    "tied-at-k": "tied with the last one shown",
-}
-"""Secondary tags of a cause, in words; primary causes among the tags are shown as they are."""
-
 
 FAMILIES = ("recall", "hit", "precision", "mrr", "ndcg", "ndcg_exp", "map", "r-precision", "judged")
 

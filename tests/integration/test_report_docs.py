@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from rageval_action import pipeline
 from rageval_action.cli.common import configure
-from rageval_action.core.comparing.loss_clusters import ADVICE
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.sentences.cause_words import ADVICE
 from rageval_action.core.model.record import GitInfo, RunRecord
 from rageval_action.core.series.history import MOST_KEPT, point
 from rageval_action.reports.links import Links

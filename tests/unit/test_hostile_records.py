@@ -102,9 +102,7 @@ def told(before: RunRecord, after: RunRecord) -> None:
     measures = parse_measures(["recall@5", "mrr", "hit@5", "ndcg_exp@5", "judged@5", "map"])
     comparison = compare(before, after, measures)
     verdict = judge(Policy(gates=GATES), after, comparison, today=TODAY)
-    made = document(
-        verdict, after.record.k, comparison, BaselineInfo(run_id="r", sha="", rung="file", age_s=0.0)
-    )
+    made = document(verdict, after, comparison, BaselineInfo(run_id="r", sha="", rung="file", age_s=0.0))
     shown = view(made, after.record)
     markdown(shown)
     list(plain(shown))

@@ -11,10 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 from rageval_action.core.labels.judged_items import items_of
+from rageval_action.core.labels.label_transfer import Side
 from rageval_action.core.labels.linking import Linked, unit_of
 from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.measures import Measure
-from rageval_action.core.measuring.miss_causes import diagnose, scene
+from rageval_action.core.measuring.miss_causes import diagnose
+from rageval_action.core.measuring.query_layout import lay_out
 from rageval_action.core.measuring.record_summary import (
     acl_judged,
     acl_violations,
@@ -55,7 +57,7 @@ from rageval_action.core.wording.field_checks import near
 from rageval_action.core.wording.lists import listed, queries
 
 TRIVIAL_SHARE = 0.02
-"""When k is more than this share of the documents, a hit says little (design §5)."""
+"""When k is more than this share of the documents, a hit says little."""
 
 NOT_TO_MISS = "all of them fit, so that next to nothing can be missed"
 
@@ -160,17 +162,17 @@ def _rows(
     chunks: Sequence[Chunk],
 ) -> tuple[QueryRow, ...]:
     """One row a query, with its scores and a cause for every relevant item outside the top k."""
-    lookup, sight = Lookup(corpus), _Sight(chunks)
+    side, access = Side(Lookup(corpus), linked.unit), _Access(chunks)
     rows = []
     for query, ranking in zip(golden.queries, run.rankings, strict=True):
         row = _row(query, ranking, linked.judgments[query.id], settings)
-        visible = functools.partial(sight.visible, query, unit_of(row.judgments, linked.unit))
-        misses = diagnose(scene(row, linked.unit, settings.k, lookup, visible))
+        visible = functools.partial(access.visible, query, unit_of(row.judgments, linked.unit))
+        misses = diagnose(lay_out(row, side, settings.k, visible=visible))
         rows.append(row.revised(misses=misses))
     return scored(rows, linked.unit, run.depth, settings.measures)
 
 
-class _Sight:
+class _Access:
     """Who may see which judged id; only what some chunk restricts is remembered."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:

@@ -1,4 +1,4 @@
-"""One query under the microscope: what was asked, what should have come, what came instead, and why."""
+"""One query explained: what was asked, what should have come, what came instead, and why."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.core.comparing.loss_clusters import ADVICE, advice_of
+from rageval_action.core.comparing.loss_clusters import advice_of
 from rageval_action.core.comparing.query_changes import UPWARDS, QueryChange
-from rageval_action.core.comparing.query_layout import Look, Sight, answerable
-from rageval_action.core.labels.judged_items import Item
-from rageval_action.core.measuring.miss_causes import CAUSES
+from rageval_action.core.judging.sentences.cause_words import ADVICE, CAUSES
+from rageval_action.core.labels.judged_items import Item, unit_name
+from rageval_action.core.measuring.query_layout import QueryLayout, QueryPair, answerable
 from rageval_action.core.measuring.slices import names
+from rageval_action.core.model.corpus import hash64
 from rageval_action.core.model.record import QueryRow
 from rageval_action.core.model.types import Hit, Unit
 
@@ -97,19 +98,18 @@ class Explanation(Struct, frozen=True, kw_only=True, rename={"schema_name": "sch
 
 
 def explain(
-    sight: Sight, change: QueryChange | None, k: int, unit: Unit, texts: Mapping[str, str], shown: int = 0
+    pair: QueryPair, change: QueryChange | None, texts: Mapping[str, str], shown: int = 0
 ) -> Explanation:
     """Put one query together.
 
     Args:
-        sight: both answers.
+        pair: both answers.
         change: what the comparison says about it, or None.
-        k: the headline cutoff.
-        unit: what is ranked for this query.
         texts: `text_hash` of a chunk -> its text; may be empty.
         shown: lines of each ranking; 0 = k and five more.
     """
-    row, after, before = sight.row, sight.after, sight.before
+    after, before = pair.after, pair.before
+    row, k, ranks = after.row, after.k, pair.ranks
     miss = row.misses[0] if row.misses else None
     cause = change.cause if change else miss.cause if miss else ""
     tags = change.tags if change else miss.tags if miss else ()
@@ -121,7 +121,7 @@ def explain(
         query_id=row.query_id,
         query=row.query,
         line=row.line,
-        unit=unit,
+        unit=after.unit,
         k=k,
         slices=names(row),
         change=change.change if change else "same" if answerable(row) else "unanswerable",
@@ -136,13 +136,13 @@ def explain(
             Wanted(
                 label=item.label,
                 grade=item.grade,
-                before=_rank(before, item),
+                before=ranks[item.label][0],
                 after=rank,
-                best=_best(row, item, unit, texts),
+                best=_best(pair, item, texts),
             )
             for item, rank in zip(after.items, after.ranks, strict=True)
         ),
-        rivals=_rivals(sight, unit, texts),
+        rivals=_rivals(pair, texts),
         margin_before=before.margin if before else None,
         margin=after.margin,
         compared=before is not None,
@@ -151,40 +151,38 @@ def explain(
     )
 
 
-def _rank(look: Look | None, item: Item) -> int:
-    if look is None:
-        return 0
-    return next(
-        (rank for one, rank in zip(look.items, look.ranks, strict=True) if one.label == item.label), 0
-    )
-
-
-def _places(look: Look, other: Look | None, lines: int) -> tuple[Place, ...]:
+def _places(layout: QueryLayout, other: QueryLayout | None, lines: int) -> tuple[Place, ...]:
     old = {name: rank for rank, name in enumerate(other.ranked, 1)} if other else {}
+    relevant, denied = layout.relevant, layout.denied
     return tuple(
         Place(
             rank=rank,
             id=name,
             score=score,
-            relevant=name in look.relevant,
-            denied=name in look.denied,
+            relevant=name in relevant,
+            denied=name in denied,
             before=old.get(name, 0),
         )
-        for rank, (name, score) in enumerate(zip(look.ranked, look.scores, strict=True), 1)
+        for rank, (name, score) in enumerate(zip(layout.ranked, layout.scores, strict=True), 1)
         if rank <= lines
     )
 
 
-def _belongs(hit: Hit, unit: Unit) -> str:
-    return hit.doc if unit == "document" else hit.id
-
-
-def _best(row: QueryRow, item: Item, unit: Unit, texts: Mapping[str, str]) -> Passage | None:
-    """The best-ranked chunk of the item, else of the document that its chunks belong to."""
-    own = [hit for hit in row.results if _belongs(hit, unit) in item.members]
-    documents = {member.partition("#")[0] for member in item.members}
-    near = own or [hit for hit in row.results if hit.doc in documents]
+def _best(pair: QueryPair, item: Item, texts: Mapping[str, str]) -> Passage | None:
+    """The best-ranked chunk of the item, else of a document that its chunks belong to in either corpus."""
+    row, unit = pair.after.row, pair.after.unit
+    own = [hit for hit in row.results if unit_name(hit, unit) in item.members]
+    documents = _documents(pair, item)
+    near = own or [hit for hit in row.results if hash64(hit.doc) in documents]
     return _passage(near[0], row.query, texts) if near else None
+
+
+def _documents(pair: QueryPair, item: Item) -> frozenset[int]:
+    """Hashes of the documents that the item's ids belong to, before or now: a spelling says nothing about it."""
+    corpora = [side.corpus for side in (pair.before, pair.after) if side]
+    return frozenset[int]().union(
+        *(corpus.documents(member, pair.after.unit) for corpus in corpora for member in item.members)
+    )
 
 
 def _passage(hit: Hit, query: str, texts: Mapping[str, str]) -> Passage:
@@ -198,16 +196,16 @@ def _passage(hit: Hit, query: str, texts: Mapping[str, str]) -> Passage:
     )
 
 
-def _rivals(sight: Sight, unit: Unit, texts: Mapping[str, str]) -> tuple[Rival, ...]:
-    after, row = sight.after, sight.row
+def _rivals(pair: QueryPair, texts: Mapping[str, str]) -> tuple[Rival, ...]:
+    after, row = pair.after, pair.after.row
     if not after.items:
         return ()
-    old = {name: rank for rank, name in enumerate(sight.before.ranked, 1)} if sight.before else {}
+    old, relevant = pair.places_before, after.relevant
     limit = after.first or len(after.ranked) + 1
-    above = [name for name in after.ranked[: limit - 1] if name not in after.relevant][:MOST_RIVALS]
+    above = [name for name in after.ranked[: limit - 1] if name not in relevant][:MOST_RIVALS]
     first: dict[str, Hit] = {}
     for hit in row.results:
-        first.setdefault(_belongs(hit, unit), hit)
+        first.setdefault(unit_name(hit, after.unit), hit)
     return tuple(
         Rival(
             id=name,

@@ -1,15 +1,16 @@
-"""The sentences of a report: verdict, baseline, losses, power."""
+"""The sentences of a report as a whole: verdict, baseline, losses, power."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 from rageval_action.core.comparing.loss_clusters import Cluster, losses
 from rageval_action.core.comparing.measure_rows import MARGIN, MeasureRow
-from rageval_action.core.judging.document import ComparisonDocument, GateResult
-from rageval_action.core.judging.verdict import Reason, Word
+from rageval_action.core.judging.document import ComparisonDocument, GateResult, Reason
+from rageval_action.core.judging.outcomes import Word
+from rageval_action.core.judging.policy import DropGate, Gate, LatencyGate
+from rageval_action.core.judging.sentences import gate_text
 from rageval_action.core.statistics.paired_comparison import queries_needed, smallest_detectable
 from rageval_action.core.wording import lists, numbers
 
@@ -53,19 +54,19 @@ RUNGS = {
     "file": "the record that was given",
 }
 
-DECIDE = "the labels decide: "
-"""How the core starts a reason that the new and the old labels disagree about."""
-
 TURNED_OVER = "corpus.turned-over"
 """Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
 
 MOST_FAILURES = 3
-"""Different errors of a retriever that are told."""
+"""Different errors of a retriever that are named."""
 
 MOST_RIVALS = 3
 
+HARMLESS = ("pass", "informs", "no_baseline")
+"""States of a gate that holds, that only informs, or that repeats that there is no baseline."""
+
 MOST_REASONS = 4
-"""Further reasons told in the alert; every gate is in its own table."""
+"""Further reasons named in the alert; every gate is in its own table."""
 
 
 def title(document: ComparisonDocument) -> tuple[str, str]:
@@ -129,12 +130,12 @@ def headline(document: ComparisonDocument) -> MeasureRow | None:
 
 
 def first(document: ComparisonDocument) -> str:
-    """The first reason as a sentence; a pass tells how the headline measure moved."""
-    if document.verdict == "pass" and waived(document):
-        return f"{_sentence(_excused(waived(document)[0], document))} {_sentence(_held(document))}"
-    if document.verdict == "pass":
-        return f"{_sentence(_moved(document))} {_sentence(_held(document))}".strip()
-    return _sentence(_reason(document.reasons[0], document)) if document.reasons else ""
+    """The first reason as a sentence; a pass says how the headline measure moved."""
+    if document.verdict != "pass":
+        return _reason(document.reasons[0], document) if document.reasons else ""
+    excused = waived(document)
+    moved = _excused(excused[0]) if excused else _moved(headline(document))
+    return f"{moved} {_sentence(_held(document))}".strip()
 
 
 def waived(document: ComparisonDocument) -> tuple[GateResult, ...]:
@@ -142,10 +143,11 @@ def waived(document: ComparisonDocument) -> tuple[GateResult, ...]:
     return tuple(result for result in document.gates if result.waived and result.state == "pass")
 
 
-def _excused(result: GateResult, document: ComparisonDocument) -> str:
+def _excused(result: GateResult) -> str:
     """`recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves`."""
-    fallen = _fallen(result.gate, document)
-    return f"{fallen}; allowed until {result.waived_until} by {result.waived}" if fallen else result.text
+    fallen = gate_text.fallen(result)
+    allowed = f"{fallen}; allowed until {result.waived_until} by {result.waived}"
+    return _sentence(allowed if fallen else result.text, _measure(result.gate))
 
 
 def _held(document: ComparisonDocument) -> str:
@@ -165,9 +167,9 @@ def _held(document: ComparisonDocument) -> str:
 def also(document: ComparisonDocument) -> tuple[str, ...]:
     """Further reasons, worst first; the last one counts those that are left out."""
     rest = [
-        _sentence(_reason(reason, document))
+        _reason(reason, document)
         for reason in document.reasons[1:]
-        if not _harmless(reason, document)
+        if reason.gate is None or reason.state not in HARMLESS
     ]
     kept, left = rest[:MOST_REASONS], len(rest) - MOST_REASONS
     if left > 0:
@@ -175,99 +177,38 @@ def also(document: ComparisonDocument) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kept))
 
 
-def _harmless(reason: Reason, document: ComparisonDocument) -> bool:
-    """True for the reason of a gate that holds, that only informs, or that repeats that there is no baseline."""
-    states = [
-        result.state for result in document.gates if reason.gate is not None and result.gate == reason.gate
-    ]
-    return bool(states) and all(state in ("pass", "informs", "no_baseline") for state in states)
+def _sentence(text: str, name: str = "") -> str:
+    """With a capital and a full stop; a `name` that it begins with (of a measure or a slice) stays as it is."""
+    started = text if name and text.startswith(name) else text[:1].upper() + text[1:]
+    return started if started.endswith((".", "!", "?")) or not text else f"{started}."
 
 
-def _sentence(text: str) -> str:
-    if not text:
-        return ""
-    started = text if _is_name(text) else text[0].upper() + text[1:]
-    return started if started.endswith((".", "!", "?")) else f"{started}."
-
-
-def _is_name(text: str) -> bool:
-    """True when the first word is a measure or a slice, whose letters mean what they are."""
-    word = text.split(" ", 1)[0]
-    return any(mark in word for mark in "@:") or word in ("mrr", "map", "r-precision")
+def _measure(gate: Gate | None) -> str:
+    return "" if gate is None or isinstance(gate, LatencyGate) else gate.measure
 
 
 def _reason(reason: Reason, document: ComparisonDocument) -> str:
-    plain = _drop(reason.gate, document) if reason.code == "drop" else ""
     why = f": {failed_with(document)}" if reason.code == "errors" and document.failures else ""
-    return plain or f"{_spelt(reason.text)}{why}"
+    return _sentence(f"{gate_text.brief(reason)}{why}", _measure(reason.gate))
 
 
 def failed_with(document: ComparisonDocument) -> str:
     """What the retriever failed with: `no module named foo (18), no answer within 2 s (2)`."""
-    told = [f"{failure.text} ({failure.queries:,})" for failure in document.failures]
-    return lists.listed(told, MOST_FAILURES)
+    found = [f"{failure.text} ({failure.queries:,})" for failure in document.failures]
+    return lists.listed(found, MOST_FAILURES)
 
 
-def _spelt(text: str) -> str:
-    """The core's words for labels that decide, without repeating the title."""
-    told = text.removeprefix(DECIDE)
-    return (
-        told
-        if told == text
-        else told.replace("the new ones", "the new labels").replace("old ones", "old labels")
-    )
-
-
-def gate_text(result: GateResult, document: ComparisonDocument) -> str:
-    """What a gate found, in words; what is the same for every gate is told with what the gate is about."""
-    judged = result.state == "fail" and not result.text.startswith(DECIDE)
-    plain = _drop(result.gate, document) if judged else ""
-    about = _about(result.gate)
-    text = plain or result.text
-    return text if about.partition(" ")[0] in text else f"{about}: {text}"
-
-
-def _about(gate: dict[str, object]) -> str:
-    """`recall@5 of tag:x`, `total p50`."""
-    if "latency" in gate:
-        return f"{gate['latency']} {gate['quantile']}"
-    part = f"tag:{gate['tag']}" if "tag" in gate else gate.get("slice")
-    return f"{gate['measure']} of {part}" if part else str(gate["measure"])
-
-
-def _drop(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
-    """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
-    fallen = _fallen(gate, document)
-    if not gate or not fallen or gate.get("rule", "observed") != "observed":
-        return ""
-    exceeded = next((result.exceeded for result in document.gates if result.gate == gate), "")
-    allowed = numbers.points(float(str(gate["max_drop"])))
-    return f"{fallen}; {exceeded or f'{allowed} are allowed'}"
-
-
-def _fallen(gate: dict[str, object] | None, document: ComparisonDocument) -> str:
-    """`recall@5 dropped by 5.8 points`; empty unless the gate is about a drop and there is one."""
-    if not gate or not isinstance(gate.get("max_drop"), float):
-        return ""
-    place = (gate.get("measure"), gate.get("slice") or None)
-    row = next((row for row in document.measures if (row.measure, row.slice) == place), None)
-    if row is None or row.delta >= 0:
-        return ""
-    name = f"{row.measure} of {row.slice}" if row.slice else row.measure
-    return f"{name} dropped by {numbers.points(row.delta)}"
-
-
-def _moved(document: ComparisonDocument) -> str:
-    row = headline(document)
+def _moved(row: MeasureRow | None) -> str:
+    """How the headline measure moved; empty without it."""
     if row is None:
         return ""
     if not row.better and not row.worse:
-        return f"{row.measure} is unchanged at {numbers.score(row.candidate)}"
+        return f"{row.measure} is unchanged at {numbers.score(row.candidate)}."
     if abs(row.delta) <= 1e-9:
-        return f"{row.measure} is the same, {lists.queries(row.worse)} down and {row.better} up"
+        return f"{row.measure} is the same, {lists.queries(row.worse)} down and {row.better} up."
     way = "rose" if row.delta > 0 else "dropped"
     sure = "" if row.reading in ("better", "worse") else ", which chance could explain"
-    return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}"
+    return f"{row.measure} {way} by {numbers.points(row.delta)}{sure}."
 
 
 def hardest(document: ComparisonDocument, groups: Sequence[Cluster]) -> str:
@@ -290,11 +231,11 @@ def hardest(document: ComparisonDocument, groups: Sequence[Cluster]) -> str:
     causes = [group for group in groups if group.kind == "cause"]
     if causes and total > 1:
         parts.append(f"the commonest cause is {causes[0].name} ({len(causes[0].queries)} of {total} losses)")
-    return _sentence("; ".join(parts))
+    return _sentence("; ".join(parts), (worst.slice or "") if worst else "")
 
 
 def baseline(document: ComparisonDocument) -> str:
-    """Where the baseline is from; the commit itself is told by each surface, which can link it."""
+    """Where the baseline is from; each surface names the commit itself, which it can link."""
     info = document.baseline
     if info is None:
         if document.verdict == "no_baseline":
@@ -371,8 +312,7 @@ def power(document: ComparisonDocument) -> str:
 def _target(document: ComparisonDocument, measure: str) -> float:
     """The drop that the gate of this measure is about; without such a gate, the margin of the readings."""
     for result in document.gates:
-        allowed = result.gate.get("max_drop")
-        own = result.gate.get("measure") == measure and not result.gate.get("slice")
-        if own and isinstance(allowed, int | float) and math.isfinite(allowed) and allowed > 0:
-            return float(allowed)
+        match result.gate:
+            case DropGate(measure=own, slice="", max_drop=allowed) if own == measure and allowed > 0:
+                return allowed
     return MARGIN
