@@ -401,12 +401,12 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     chroma_folder(tmp_path / "db")
     (tmp_path / "hide").mkdir()
     (tmp_path / "hide" / "chromadb.py").write_text("raise ImportError('hidden')")
-    from rageval_action.snapshots.importers import worker
+    from rageval_action.snapshots.importers import reader_process
 
-    real = worker._environment
+    real = reader_process.library_environment
     monkeypatch.setattr(
-        worker,
-        "_environment",
+        reader_process,
+        "library_environment",
         lambda home: (made := real(home)) | {"PYTHONPATH": f"{tmp_path / 'hide'}:{made['PYTHONPATH']}"},
     )
     with pytest.raises(ConfigError) as caught:

@@ -1,8 +1,9 @@
 """Reads a sqlite-vec table with plain SQLite inside the child process.
 
-The extension is often missing where the gate runs, and running one from a file is no way to read it. A vec0 table
-keeps its rows in ordinary tables: `T_rowids` says where each row lies, `T_chunks.validity` which slots are in use,
-`T_vector_chunksNN` holds the numbers of the vector column NN, `T_metadatachunksNN`, `T_auxiliary` and
+Ours because the Action's image cannot get the extension, which also runs a view that stands in for one of its tables.
+
+A vec0 table keeps its rows in ordinary tables: `T_rowids` says where each row lies, `T_chunks.validity` which slots are
+in use, `T_vector_chunksNN` holds the numbers of the vector column NN, `T_metadatachunksNN`, `T_auxiliary` and
 `T_chunks.partitionNN` the rest (since 0.1.6).
 """
 
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import MAX_DIMENSION
+from rageval_action.snapshots.importers.location import files_of
+from rageval_action.snapshots.importers.reader_process import Sink, copied
 from rageval_action.snapshots.importers.sqlite_file import check_whole
-from rageval_action.snapshots.importers.worker import About, Sink
+from rageval_action.snapshots.importers.table import TEXT_FIELDS
 
 KNOWN = (0, 1)
 """Tables of this version (major, minor) are known; newer ones may lie otherwise and are refused."""
@@ -37,7 +40,6 @@ AUXILIARY = re.compile(r"\+\s*(\w+)\s+\w+", re.IGNORECASE)
 METADATA = re.compile(r"(\w+)\s+(text|int|float|double|f64|bool)\w*(\s+auxiliary)?", re.IGNORECASE)
 OPTION = re.compile(r"\w+\s*=\s*\w+")
 PLAIN = re.compile(r"CREATE TABLE\b")
-TEXTS = ("text", "content", "contents", "body", "chunk", "document")
 INLINE = 12
 """Bytes of a metadata text that stand in its slot; a longer one has a row of its own."""
 
@@ -78,8 +80,9 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
             `snapshot.bad-metric`, `snapshot.truncated`, `snapshot.count-mismatch`, `snapshot.empty`.
     """
     check_whole(path)
-    alone = not any(path.with_name(path.name + ending).exists() for ending in ("-wal", "-journal"))
-    mode = "?mode=ro&immutable=1" if alone else "?mode=rw"
+    mode = "?mode=ro&immutable=1"
+    if len(files_of(path)) > 1:  # SQLite joins the file and its log only where it may write
+        path, mode = copied(path), "?mode=rw"
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}{mode}", uri=True)) as base:
             base.execute("PRAGMA trusted_schema = OFF")
@@ -112,11 +115,11 @@ class _Reader:
         within = self._within(layout, slots)
         for slot in slots:
             row = {**within.get(slot.rowid, {}), **beside.get(slot.rowid, {})}
-            field = self._options.get("text") or next((name for name in TEXTS if name in row), "")
+            field = self._options.get("text") or next((name for name in TEXT_FIELDS if name in row), "")
             text = row.pop(field, None) if field else None
             self._sink.row(slot.name, str(text or ""), row)
         self._sink.vectors(vectors)
-        self._sink.about = About(metric=layout.metric)
+        self._sink.metric = layout.metric
 
     def _rows(self, table: str) -> Iterator[sqlite3.Row]:
         """All rows of an ordinary table; a view or a virtual table under that name could be any program."""
