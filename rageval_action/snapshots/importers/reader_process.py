@@ -30,7 +30,7 @@ READERS = {
     "hf": "arrow_tables:read_hf",
     "lancedb": "arrow_tables:read_lancedb",
     "parquet": "arrow_tables:read_parquet",
-    "sqlite-vec": "sqlite_vec_tables:read",
+    "sqlite-vec": "sqlite_vec_table:read",
 }
 """What the child can read -> `module:function(path, options, sink)` of this package."""
 
