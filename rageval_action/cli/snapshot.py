@@ -70,7 +70,7 @@ def build(json_target: str, **given: Any) -> int:
     it is started again.
     """
     from rageval_action.snapshots.build import Plan
-    from rageval_action.snapshots.corpus import read_corpus
+    from rageval_action.snapshots.given_chunks import read_given_chunks
     from rageval_action.snapshots.verify import describe
     from rageval_action.snapshots.write import check_target
 
@@ -92,7 +92,7 @@ def build(json_target: str, **given: Any) -> int:
             batch_size=given["batch_size"],
         )
         check_target(plan.out)
-        corpus = read_corpus(Path(given["corpus"]))
+        corpus = read_given_chunks(Path(given["corpus"]))
         _tell(corpus.notices)
         queries, notices = _queries(given["queries"])
         _tell(notices)

@@ -51,7 +51,7 @@ def import_(location: str, out: str, queries: str, query_embeddings: str, json_t
     Options follow a question mark: `?doc=source&id=chunk_id` name the fields that hold a chunk's document and id,
     `metric=` overrules the store's. The same locations may stand wherever a snapshot is asked for.
     """
-    from rageval_action.snapshots.importers.registry import import_store
+    from rageval_action.snapshots.importers.stores import import_store
 
     with errors_as_json(json_target):
         manifest, notices = import_store(location, Path(out), _asked(queries, query_embeddings))

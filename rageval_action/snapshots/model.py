@@ -70,8 +70,8 @@ def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> 
         CannotMeasureError: `snapshot.embed-extra-missing` or `snapshot.model-not-found`.
     """
     if ":" in given:
+        from rageval_action.snapshots.cache_folder import cache_folder
         from rageval_action.snapshots.embedding_api import ApiEmbedder, is_api
-        from rageval_action.snapshots.importers.folders import cache_folder
 
         if is_api(given):
             return ApiEmbedder(given, cache_folder() / "embeddings.sqlite")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import LFS_MARK, read_header
-from rageval_action.snapshots.problems import LFS_HINT
+from rageval_action.snapshots.arrays import read_array
+from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,9 +42,7 @@ def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
     """
     where = str(path)
     with path.open("rb") as stream:
-        if stream.read(len(LFS_MARK)) == LFS_MARK:
-            message = "this is a Git LFS pointer, not the query vectors themselves."
-            raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{where}:1")
+        refuse_pointer(stream.read(len(LFS_MARK)), "the query vectors", where)
     try:
         with zipfile.ZipFile(path) as archive:
             keys, vectors = _member(archive, _KEYS, where), _member(archive, _VECTORS, where)
@@ -63,12 +61,7 @@ def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[np.gener
         message = f"{name} unpacks to {info.file_size:,} bytes, which is not believable."
         raise SnapshotError("snapshot.bad-queries", message, where=where)
     with archive.open(info) as stream:
-        header = read_header(stream, f"{where}/{name}")  # type: ignore[arg-type]
-        if header.end != info.file_size:
-            message = f"{name} has {info.file_size:,} bytes; its header declares {header.end:,}."
-            raise SnapshotError("snapshot.truncated", message, where=where)
-        data = stream.read()
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+        return read_array(stream, info.file_size, f"{where}/{name}")  # type: ignore[arg-type]
 
 
 def _check(keys: NDArray[np.generic], vectors: NDArray[np.generic], dimension: int, where: str) -> None:

@@ -1,8 +1,9 @@
-"""Reads a copy of a Chroma folder inside the child process, through chromadb itself.
+"""Reads a Chroma folder inside the child process.
 
-Only chromadb knows what lies in its segments and what still waits in its queue; reading either alone is wrong. Older
-versions of the library unpickle a segment's metadata, so they are refused. A database notes each change of its tables;
-the library opens one that notes changes it has never heard of, so they are compared first with those of a new database.
+Read by chromadb, from a copy: it writes and migrates when it opens. Ours are the checks that it lacks.
+
+Chromadb before 1.0 unpickles a segment's metadata, so it is refused. A database notes each change of its tables; the
+library opens one that notes changes it has never heard of, so they are compared first with those of a new database.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.library_process import missing_library
+from rageval_action.snapshots.importers.reader_process import DAMAGED, Sink, copied
 from rageval_action.snapshots.importers.sqlite_file import check_whole
-from rageval_action.snapshots.importers.worker import DAMAGED, About, Sink
 
 PAGE = 1000
 
@@ -28,18 +30,24 @@ _HEADER_VERSION = 1
 
 
 def read(path: Path, options: dict[str, str], sink: Sink) -> None:
-    """Write one collection."""
+    """Write one collection: vectors from the index and from the queue, texts and metadata.
+
+    Raises:
+        SnapshotError: `snapshot.not-found`, `snapshot.old-format`, `snapshot.newer-format`, `snapshot.not-sqlite`,
+            `snapshot.truncated`, `snapshot.bad-path`, `snapshot.which-collection`, `snapshot.unreadable`.
+        ConfigError: `config.missing-extra`, `config.unsafe-library`.
+    """
     try:
         import chromadb
         from chromadb.config import Settings
     except ImportError:
-        hint = 'Install it: pip install "rag-eval-action[chroma]".'
-        raise ConfigError("config.missing-extra", "reading Chroma needs chromadb.", hint=hint) from None
+        raise missing_library("chromadb", "chroma") from None
     if int(chromadb.__version__.split(".")[0]) < 1:
         text = f"chromadb {chromadb.__version__} unpickles what it reads; 1.0 or newer is needed."
         raise ConfigError("config.unsafe-library", text)
     settings = Settings(anonymized_telemetry=False, allow_reset=False)
-    check_whole(path / "chroma.sqlite3")
+    _check_files(path)
+    path = copied(path)
     with tempfile.TemporaryDirectory() as fresh:
         chromadb.PersistentClient(fresh, settings)
         _check_changes(_changes(path), _changes(Path(fresh)), chromadb.__version__)
@@ -49,6 +57,17 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
         _write(chromadb.PersistentClient(str(path), settings), path, options, sink)
     except chromadb.errors.ChromaError as error:
         raise SnapshotError("snapshot.unreadable", f"Chroma cannot read it: {error}.", hint=DAMAGED) from None
+
+
+def _check_files(path: Path) -> None:
+    """That a Chroma since 0.4 wrote the folder, and that its database is whole."""
+    if (path / "chroma-embeddings.parquet").is_file():
+        text = "Chroma before 0.4 wrote this, in files that only it reads."
+        hint = "Move it to a newer version with chroma-migrate."
+        raise SnapshotError("snapshot.old-format", text, hint=hint)
+    if not (path / "chroma.sqlite3").is_file():
+        raise SnapshotError("snapshot.not-found", "there is no chroma.sqlite3.")
+    check_whole(path / "chroma.sqlite3")
 
 
 def _changes(folder: Path) -> dict[tuple[str, int], str]:
@@ -116,7 +135,7 @@ def _short(file: Path) -> SnapshotError:
 
 def _write(client: Any, path: Path, options: dict[str, str], sink: Sink) -> None:
     collection = _collection(client, options.get("collection", ""))
-    sink.about = About(metric=_metric(collection, path))
+    sink.metric = _metric(collection, path)
     total = collection.count()
     for start in range(0, total, PAGE):
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])

@@ -1,4 +1,4 @@
-"""Reading the corpus that a snapshot is built from."""
+"""Reading a file of chunks that somebody else wrote."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from rageval_action.core.model.types import Chunk, ChunkAcl
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.corpus import read_corpus
+from rageval_action.snapshots.given_chunks import read_given_chunks
 
 
 def _read(tmp_path: Path, *lines: str):
     path = tmp_path / "corpus.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return read_corpus(path)
+    return read_given_chunks(path)
 
 
 def test_a_full_row(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_files_that_are_no_corpus(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(SnapshotError) as caught:
-            read_corpus(path)
+            read_given_chunks(path)
         assert caught.value.code == code
     with pytest.raises(SnapshotError) as caught:
-        read_corpus(tmp_path / "none.jsonl")
+        read_given_chunks(tmp_path / "none.jsonl")
     assert caught.value.code == "snapshot.not-found"
     with pytest.raises(SnapshotError, match="a folder, not a file"):
-        read_corpus(tmp_path)
+        read_given_chunks(tmp_path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,22 +17,22 @@ from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.importers.place import files_of
+from rageval_action.library_process import library_environment
+from rageval_action.snapshots.importers.location import StoreLocation, files_of
 from rageval_action.snapshots.importers.table import Row, Table
 
 READERS = {
-    "faiss": "rageval_action.snapshots.importers.faiss_reader:read",
-    "chroma": "rageval_action.snapshots.importers.chroma_reader:read",
-    "lancedb": "rageval_action.snapshots.importers.arrow_readers:lancedb",
-    "parquet": "rageval_action.snapshots.importers.arrow_readers:parquet",
-    "hf": "rageval_action.snapshots.importers.arrow_readers:hf",
-    "sqlite-vec": "rageval_action.snapshots.importers.sqlite_vec_reader:read",
+    "chroma": "chroma_folder:read",
+    "faiss": "faiss_index:read",
+    "hf": "arrow_tables:read_hf",
+    "lancedb": "arrow_tables:read_lancedb",
+    "parquet": "arrow_tables:read_parquet",
+    "sqlite-vec": "sqlite_vec_table:read",
 }
-"""What the child can read -> `module:function(path, options, sink)`."""
+"""What the child can read -> `module:function(path, options, sink)` of this package."""
 
 TIMEOUT_S = 3600.0
 MEMORY = 16 << 30
@@ -53,23 +53,16 @@ DAMAGED = (
 )
 
 
-class About(Struct, kw_only=True):
-    """What a reader says about the store; empty strings where it says nothing."""
-
-    metric: str = ""
-    model: str = ""
-    lossy: str = ""
-
-
 class Sink:
     """Takes rows and vectors in any portions and writes them to a folder, so that memory stays small.
 
     Attributes:
-        about: set by the reader.
+        metric, lossy: as in `Table`, set by the reader.
     """
 
     def __init__(self, folder: Path, most: int) -> None:
-        self.about = About()
+        self.metric = ""
+        self.lossy = ""
         self._left = most
         self._rows: BinaryIO = (folder / "rows.jsonl").open("wb")
         self._vectors: BinaryIO = (folder / "vectors.bin").open("wb")
@@ -107,17 +100,23 @@ class Sink:
         """Finish the files."""
         self._rows.close()
         self._vectors.close()
-        told = {"shape": [self._count, self._width], **msgspec.to_builtins(self.about)}
-        (self._folder / "about.json").write_text(json.dumps(told), encoding="utf-8")
+        table = {"shape": [self._count, self._width], "metric": self.metric, "lossy": self.lossy}
+        (self._folder / "table.json").write_text(json.dumps(table), encoding="utf-8")
+
+
+def read_store(location: StoreLocation) -> Table:
+    """Let a child process read a store whose scheme is in `READERS`; raises as `read_in_child`."""
+    return read_in_child(location.scheme, Path(location.where), location.options, location.where)
 
 
 def read_in_child(kind: str, path: Path, options: dict[str, str], where: str) -> Table:
     """Let a child process read `path`.
 
     Raises:
-        SnapshotError: what the reader refuses; `snapshot.import-crashed`, `snapshot.import-timeout`.
+        SnapshotError: what `files_of` and the reader refuse; `snapshot.import-crashed`, `snapshot.import-timeout`.
         ConfigError: `config.missing-extra`.
     """
+    files_of(path)
     with tempfile.TemporaryDirectory(prefix="rageval-import-") as made:
         folder = Path(made)
         arguments = [sys.executable, "-m", __name__, kind, str(path.resolve()), made, json.dumps(options)]
@@ -128,7 +127,7 @@ def read_in_child(kind: str, path: Path, options: dict[str, str], where: str) ->
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=TIMEOUT_S,
-                env=_environment(made),
+                env=library_environment(made),
                 cwd=made,
             )
         except subprocess.TimeoutExpired:
@@ -139,21 +138,11 @@ def read_in_child(kind: str, path: Path, options: dict[str, str], where: str) ->
         return _table(folder)
 
 
-def _environment(home: str) -> dict[str, str]:
-    package = str(Path(__file__).resolve().parents[3])
-    kept = {
-        name: os.environ[name]
-        for name in ("PATH", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "LANG")
-        if name in os.environ
-    }
-    return kept | {"HOME": home, "TMPDIR": home, "PYTHONPATH": package, "ANONYMIZED_TELEMETRY": "False"}
-
-
 def _fault(done: subprocess.CompletedProcess[bytes], kind: str, where: str) -> SnapshotError | ConfigError:
     try:
-        told = json.loads(done.stdout)
-        made = ConfigError if told["code"].startswith("config.") else SnapshotError
-        return made(told["code"], told["message"], hint=told["hint"], where=where)
+        refusal = json.loads(done.stdout)
+        error = ConfigError if refusal["code"].startswith("config.") else SnapshotError
+        return error(refusal["code"], refusal["message"], hint=refusal["hint"], where=where)
     except (ValueError, KeyError, TypeError):
         pass
     said = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -168,10 +157,20 @@ def _fault(done: subprocess.CompletedProcess[bytes], kind: str, where: str) -> S
 
 
 def _table(folder: Path) -> Table:
-    told = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    table = json.loads((folder / "table.json").read_text(encoding="utf-8"))
     rows = msgspec.json.Decoder(Row).decode_lines((folder / "rows.jsonl").read_bytes())
-    vectors = np.fromfile(folder / "vectors.bin", dtype=np.float32).reshape(told.pop("shape"))
-    return Table(rows=rows, vectors=vectors, **told)
+    vectors = np.fromfile(folder / "vectors.bin", dtype=np.float32).reshape(table.pop("shape"))
+    return Table(rows=rows, vectors=vectors, **table)
+
+
+def copied(path: Path) -> Path:
+    """In the child: a copy of a store that its library would write to, gone with the process's folder."""
+    made = Path(tempfile.mkdtemp())
+    for part in files_of(path):
+        target = made / part.relative_to(path.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(part, target)
+    return made / path.name
 
 
 def main() -> int:
@@ -182,7 +181,8 @@ def main() -> int:
     module, _, name = READERS[kind].partition(":")
     sink = Sink(Path(out), max(OUTPUT, OUTPUT_RATIO * size))
     try:
-        getattr(importlib.import_module(module), name)(Path(path), json.loads(options), sink)
+        reader = getattr(importlib.import_module(f"{__spec__.parent}.{module}"), name)
+        reader(Path(path), json.loads(options), sink)
     except (SnapshotError, ConfigError) as error:
         sys.stdout.write(json.dumps({"code": error.code, "message": error.message, "hint": error.hint}))
         return 3

@@ -1,4 +1,7 @@
-"""Reads a FAISS index inside the child process: its vectors, its ids, and what it did to them."""
+"""Reads a FAISS index inside the child process: its vectors, its ids, and what it did to them.
+
+Read by faiss, which reads every version since 1.5.3; it asserts on damaged files, hence the process.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers.worker import About, Sink
+from rageval_action.snapshots.importers.reader_process import Sink
 
 EXACT = {
     "IndexFlat",
@@ -44,7 +47,7 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
     ids, index, changes = _unwrap(faiss, index)
     if type(index).__name__ not in EXACT:
         changes.append(type(index).__name__)
-    sink.about = About(metric=METRICS[index.metric_type], lossy=" over ".join(changes))
+    sink.metric, sink.lossy = METRICS[index.metric_type], " over ".join(changes)
     keys = _keys(faiss, index)
     ids = ids if ids is not None else keys
     for start in range(0, len(ids), STEP):

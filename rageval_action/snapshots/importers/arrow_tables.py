@@ -1,7 +1,12 @@
-"""Reads Arrow-based stores inside the child process: LanceDB tables, Parquet files, Hugging Face datasets."""
+"""Reads LanceDB tables, Parquet files and Hugging Face datasets inside the child process.
+
+Read by lancedb and pyarrow. Ours is a dataset's `state.json`: `datasets` passes over the choice of rows that its
+versions before 1.7 kept, and over a missing end of a file.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Iterable
@@ -11,23 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.importers.worker import About, Sink
+from rageval_action.errors import SnapshotError
+from rageval_action.library_process import missing_library
+from rageval_action.snapshots.importers.reader_process import Sink
+from rageval_action.snapshots.importers.table import ID_FIELDS, TEXT_FIELDS, VECTOR_FIELDS
 
-ID_FIELDS = ("id", "_id", "chunk_id", "uuid", "key")
-TEXT_FIELDS = ("text", "content", "page_content", "document", "chunk", "body", "passage")
-VECTOR_FIELDS = ("vector", "embedding", "embeddings", "vec", "_vector")
 BATCH = 4096
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 """The last bytes of an Arrow stream (Arrow columnar format, "IPC streaming format"); pyarrow does not miss them."""
 
 
-def lancedb(path: Path, options: dict[str, str], sink: Sink) -> None:
+def read_lancedb(path: Path, options: dict[str, str], sink: Sink) -> None:
     """The newest version of one table; `path` is the database folder."""
     try:
         import lancedb as library
     except ImportError:
-        raise _missing("lancedb", "lancedb") from None
+        raise missing_library("lancedb", "lancedb") from None
     database = library.connect(str(path))
     names = sorted(entry.stem for entry in path.glob("*.lance"))
     wanted = options.get("table") or (names[0] if len(names) == 1 else "")
@@ -36,7 +40,7 @@ def lancedb(path: Path, options: dict[str, str], sink: Sink) -> None:
         raise SnapshotError("snapshot.which-table", text, hint="Name one with ?table=")
     table = database.open_table(wanted)
     _write(table.to_arrow().to_batches(max_chunksize=BATCH), options, sink)
-    sink.about = About(metric=_lance_metric(table) or "l2")
+    sink.metric = _lance_metric(table) or "l2"
 
 
 def _lance_metric(table: Any) -> str:
@@ -48,18 +52,20 @@ def _lance_metric(table: Any) -> str:
     return ""
 
 
-def parquet(path: Path, options: dict[str, str], sink: Sink) -> None:
+def read_parquet(path: Path, options: dict[str, str], sink: Sink) -> None:
     """One Parquet file, a row group at a time."""
     library = _arrow("parquet")
     file = library.ParquetFile(str(path))
     _write(file.iter_batches(batch_size=BATCH), options, sink)
 
 
-def hf(path: Path, options: dict[str, str], sink: Sink) -> None:
+def read_hf(path: Path, options: dict[str, str], sink: Sink) -> None:
     """A folder that `datasets.Dataset.save_to_disk` wrote: the Arrow files that its state lists.
 
     Before datasets 1.7 a dataset could be a choice out of more rows, with their numbers in a file of their own.
     """
+    if not (path / "state.json").is_file():
+        raise _no_dataset(path)
     state = json.loads((path / "state.json").read_text(encoding="utf-8"))
     found = _stored(path, state["_data_files"])
     chosen = state.get("_indices_data_files") or []
@@ -67,6 +73,15 @@ def hf(path: Path, options: dict[str, str], sink: Sink) -> None:
         rows = [number for batch in _stored(path, chosen) for number in batch.column(0).to_pylist()]
         found = _arrow("lib").Table.from_batches(list(found)).take(rows).to_batches(max_chunksize=BATCH)
     _write(found, options, sink)
+
+
+def _no_dataset(path: Path) -> SnapshotError:
+    """The error for a folder that is not a dataset; one with several splits holds a dataset for each."""
+    splits = sorted(part.parent.name for part in path.glob("*/state.json"))
+    if not splits:
+        return SnapshotError("snapshot.not-found", "there is no state.json.")
+    hint = f"Name the folder of one, e.g. hf:…/{splits[0]}."
+    return SnapshotError("snapshot.which-split", f"it holds the splits {', '.join(splits)}.", hint=hint)
 
 
 def _stored(path: Path, entries: Any) -> Iterable[Any]:
@@ -128,13 +143,6 @@ def _field(names: list[str], given: str, usual: tuple[str, ...], required: str) 
 
 def _arrow(part: str) -> Any:
     try:
-        import importlib
-
         return importlib.import_module(f"pyarrow.{part}")
     except ImportError:
-        raise _missing("pyarrow", "parquet") from None
-
-
-def _missing(library: str, extra: str) -> ConfigError:
-    hint = f'Install it: pip install "rag-eval-action[{extra}]".'
-    return ConfigError("config.missing-extra", f"reading this store needs {library}.", hint=hint)
+        raise missing_library("pyarrow", "parquet") from None

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
-from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
-from rageval_action.core.wording.lists import listed
-from rageval_action.snapshots.arrays import LFS_MARK
-from rageval_action.snapshots.problems import LFS_HINT, Problems
+from rageval_action.core.model.types import Chunk
+from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.problems import Problems, refuse_pointer
+from rageval_action.snapshots.row_checks import name_repeats
 
 _Item = TypeVar("_Item")
 
@@ -39,9 +37,10 @@ def read_chunks(path: Path, problems: Problems) -> tuple[Chunk, ...]:
         rows: Sequence[Chunk] = _decode_all(path)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         data = path.read_bytes().removeprefix(BOM)
-        if data.startswith(LFS_MARK):
-            text = f"this is a Git LFS pointer, not the chunks themselves. {LFS_HINT}"
-            problems.add("snapshot.lfs-pointer", f"{where}:1", text)
+        try:
+            refuse_pointer(data, "the chunks", where)
+        except SnapshotError as error:
+            problems.add_error(error)
             return ()
         good = list(decode_each(data, _DECODER.decode, where, problems))
         lines, rows = [line for line, _ in good], [row for _, row in good]
@@ -111,69 +110,9 @@ def _name_blanks(rows: Sequence[Chunk], lines: Sequence[int], where: str, proble
                 problems.add("snapshot.bad-chunk", f"{where}:{line}", f"`{field}` is empty.")
 
 
-def name_repeats(ids: Iterable[str], lines: Sequence[int], where: str, problems: Problems) -> None:
-    """Note every line whose id an earlier line has."""
-    first: dict[str, int] = {}
-    for line, name in zip(lines, ids, strict=True):
-        earlier = first.setdefault(name, line)
-        if earlier != line:
-            problems.add(
-                "snapshot.duplicate-id", f"{where}:{line}", f'the id "{name}" is already on line {earlier}.'
-            )
-
-
 def in_nfc(row: Chunk) -> Chunk:
     """`row` with id and document in NFC, the form in which ids are compared."""
     name, doc = unicodedata.normalize("NFC", row.id), unicodedata.normalize("NFC", row.doc)
     if (name, doc) == (row.id, row.doc):
         return row
     return msgspec.structs.replace(row, id=name, doc=doc)
-
-
-def is_blank(text: str) -> bool:
-    """True for a text of blanks or nothing: there is nothing in it to be found."""
-    return not text or text.isspace()
-
-
-def text_notices(chunks: Sequence[Chunk], where: str) -> tuple[Notice, ...]:
-    """Identical texts (which make ties and hide a document behind its twin) and empty ones."""
-    found: list[Notice] = []
-    empty = [chunk.id for chunk in chunks if is_blank(chunk.text)]
-    if empty:
-        text = f"{len(empty)} chunks have no text: {listed(empty, 5)}."
-        found.append(Notice(code="snapshot.empty-text", text=text, where=where))
-    if len({chunk.text for chunk in chunks}) < len(chunks):
-        found += _identical(chunks, where)
-    return tuple(found)
-
-
-def _identical(chunks: Sequence[Chunk], where: str) -> list[Notice]:
-    groups: dict[str, list[str]] = defaultdict(list)
-    for chunk in chunks:
-        groups[chunk.text].append(chunk.id)
-    twins = [ids for text, ids in groups.items() if len(ids) > 1 and not is_blank(text)]
-    if not twins:
-        return []
-    count = sum(map(len, twins))
-    text = (
-        f"{count} chunks share their text with another ({len(twins)} groups): "
-        f"{listed([' = '.join(ids[:4]) for ids in twins], 3)}. Identical texts tie; their ids decide the order."
-    )
-    return [Notice(code="snapshot.identical-texts", text=text, where=where)]
-
-
-Given = str | int | UnsetType
-"""An id as people write it: text, or a number."""
-
-
-class CorpusRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What `snapshot build` needs of a row; the rest of the row becomes metadata."""
-
-    id: Given = UNSET
-    beir_id: Given = msgspec.field(default=UNSET, name="_id")
-    doc: Given = UNSET
-    text: str
-    start: int = -1
-    end: int = -1
-    acl: ChunkAcl | None = None
-    metadata: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Reads the corpus that a snapshot is built from: one JSON object a line, tolerant where nothing is lost by it."""
+"""Reads a file of chunks that people or other programs wrote: a JSON object a line, tolerant where nothing is lost."""
 
 from __future__ import annotations
 
@@ -7,31 +7,48 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from rageval_action.core.model.types import Chunk, Notice
+from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
 from rageval_action.core.wording.lists import listed
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import LFS_MARK
-from rageval_action.snapshots.problems import LFS_HINT, Problems
-from rageval_action.snapshots.rows import BOM, CorpusRow, decode_each, explain, name_repeats
+from rageval_action.snapshots.chunk_lines import BOM, decode_each, explain
+from rageval_action.snapshots.problems import Problems, refuse_pointer
+from rageval_action.snapshots.row_checks import name_repeats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+Given = str | int | UnsetType
+"""An id as people write it: text, or a number."""
+
+
+class GivenRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What `snapshot build` needs of a row; the rest of the row becomes metadata."""
+
+    id: Given = UNSET
+    beir_id: Given = msgspec.field(default=UNSET, name="_id")
+    doc: Given = UNSET
+    text: str
+    start: int = -1
+    end: int = -1
+    acl: ChunkAcl | None = None
+    metadata: dict[str, object] = {}
+
+
 _NEAR_ACL = ("acl", "acls")
-_KNOWN = frozenset(CorpusRow.__struct_encode_fields__)
+_KNOWN = frozenset(GivenRow.__struct_encode_fields__)
 
 
-class Corpus(msgspec.Struct, frozen=True, kw_only=True):
-    """The chunks of a corpus file in file order, and what a reader of the result should know."""
+class GivenChunks(msgspec.Struct, frozen=True, kw_only=True):
+    """The chunks of a file in its order, and what a reader of the result should know."""
 
     chunks: tuple[Chunk, ...]
     notices: tuple[Notice, ...]
 
 
-def read_corpus(path: Path) -> Corpus:
+def read_given_chunks(path: Path) -> GivenChunks:
     """Read `{"id", "doc", "text", "start"?, "end"?, "acl"?, "metadata"?}` rows.
 
     `doc` defaults to the id, `_id` stands for `id`, numbers as ids become text, any other field (a title, say) goes
@@ -49,7 +66,7 @@ def read_corpus(path: Path) -> Corpus:
     reader.problems.raise_if_any()
     if not rows:
         raise SnapshotError("snapshot.empty", "the corpus holds no chunks.", where=where)
-    return Corpus(chunks=tuple(chunk for _, chunk in rows), notices=reader.notices())
+    return GivenChunks(chunks=tuple(chunk for _, chunk in rows), notices=reader.notices())
 
 
 A_FILE = 'Give a file of chunks, one JSON object a line: {"id": …, "doc": …, "text": …}.'
@@ -63,9 +80,7 @@ def _load(path: Path, where: str) -> bytes:
     if not path.is_file():
         raise SnapshotError("snapshot.not-found", "there is no such corpus file.", where=where)
     data = path.read_bytes()
-    if data.startswith(LFS_MARK):
-        message = "this is a Git LFS pointer, not the corpus itself."
-        raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{where}:1")
+    refuse_pointer(data, "the chunks", where)
     return data.removeprefix(BOM)
 
 
@@ -91,7 +106,7 @@ class _Reader:
                 self.problems.add("snapshot.bad-chunk", f"{self.where}:{line}", text)
 
     def _chunk(self, raw: dict[str, object]) -> Chunk:
-        row = msgspec.convert(raw, CorpusRow)
+        row = msgspec.convert(raw, GivenRow)
         given = row.id if row.id is not UNSET else row.beir_id
         if given is UNSET:
             raise ValueError("the row has no `id`.")
