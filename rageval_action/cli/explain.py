@@ -9,6 +9,7 @@ import click
 
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 
 @click.command()
@@ -18,7 +19,9 @@ from rageval_action.cli.safe_echo import say
 @click.option(
     "--snapshot", default="", metavar="DIR", help="Snapshot of RECORD: shows texts and shared words."
 )
-@click.option("--show", default=0, metavar="N", help="Lines of each ranking. Default: k and five more.")
+@click.option(
+    "--show", type=integer(), default=0, metavar="N", help="Lines of each ranking. Default: k and five more."
+)
 @click.option(
     "--json", "json_target", default="", metavar="FILE", help="Write it as JSON; - is standard output."
 )

@@ -14,6 +14,7 @@ import click
 from rageval_action.cli.common import write_text
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import number
 
 KEPT = "history.json"
 """What a history is called where the Action keeps one."""
@@ -55,7 +56,7 @@ KEPT = "history.json"
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1),
+    type=number(),
     default=0.02,
     help="A fall up to this is no alarm. Default: 0.02.",
 )

@@ -9,15 +9,14 @@ import click
 from rageval_action.cli.common import configure, flags
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 SHOWN = 20
 
 
 @click.command()
 @flags("golden", "snapshot", "depth", "retriever", "access", "model", "threads", "review")
-@click.option(
-    "--probes", type=click.IntRange(min=1), default=100, show_default=True, help="Queries to ask, at most."
-)
+@click.option("--probes", type=integer(1), default=100, show_default=True, help="Queries to ask, at most.")
 @click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
 def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
     """Ask queries of the golden set as somebody whom no access list names, and judge every hit.

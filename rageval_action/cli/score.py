@@ -10,6 +10,7 @@ import click
 
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 from rageval_action.core.measuring.measures import DEFAULT_LADDER, Measure, parse_measures
 from rageval_action.core.measuring.scoring import MeasureScores, ScoreReport, batch, mean
 from rageval_action.core.measuring.scoring import score as score_batch
@@ -43,7 +44,7 @@ NOTHING = TrecRanking((), ())
 @click.option("--per-query", is_flag=True, help="Show every query, not the means alone.")
 @click.option(
     "--relevance-level",
-    type=click.IntRange(min=1),
+    type=integer(1),
     default=1,
     show_default=True,
     metavar="N",

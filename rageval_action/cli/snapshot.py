@@ -13,6 +13,7 @@ import click
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.snapshot_import import import_
+from rageval_action.cli.value_types import integer
 from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import ConfigError
 
@@ -58,9 +59,9 @@ def snapshot() -> None:
 @click.option("--chunker", default="", help="Name and settings of the chunker, for the record.")
 @click.option("--build-id", default="", help="For the record.")
 @click.option("--source-commit", default="", help="Commit of the content, for the record.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=32, show_default=True, help="Of the model.")
+@click.option("--batch-size", type=integer(1), default=32, show_default=True, help="Of the model.")
 @click.option(
-    "--shard-rows", type=click.IntRange(min=0), default=0, help="Rows of one file.  [default: about 1 GiB]"
+    "--shard-rows", type=integer(most=2**31), default=0, help="Rows of one file.  [default: about 1 GiB]"
 )
 @_JSON
 def build(json_target: str, **given: Any) -> int:

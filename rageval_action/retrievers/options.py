@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from rageval_action.errors import ConfigError
+from rageval_action.option_values import Option, parse_value
 from rageval_action.retrievers.interface import OptionValue
 
-Value = TypeVar("Value", str, int, float)
+Value = TypeVar("Value", str, int, float, bool)
 
 
 class Options:
@@ -34,38 +35,25 @@ class Options:
         value = self._take(name, default)
         if not isinstance(value, str):
             value = str(value).lower() if isinstance(value, bool) else str(value)
-        if choices and value not in choices:
-            raise self._wrong(name, f'"{value}" is not one of {", ".join(choices)}')
-        return self._record(name, value, secret=secret)
+        option = Option(name=name, kind="choice" if choices else "text", choices=choices)
+        return self._record(name, str(self._parsed(option, value)), secret=secret)
 
     def integer(self, name: str, default: int | None = None, *, least: int = 0, most: int = 1_000_000) -> int:
         """A whole number between `least` and `most`."""
-        value = self._take(name, default)
-        number = self._number(name, value)
-        if number != int(number) or not least <= number <= most:
-            raise self._wrong(name, f"{value!r} is not a whole number from {least} to {most}")
-        return self._record(name, int(number))
+        option = Option(name=name, kind="integer", least=least, most=most)
+        return self._record(name, int(self._parsed(option, self._take(name, default))))
 
     def number(
         self, name: str, default: float | None = None, *, least: float = 0.0, most: float = 1e12
     ) -> float:
         """A finite number between `least` and `most`."""
-        value = self._take(name, default)
-        number = self._number(name, value)
-        if not least <= number <= most:
-            raise self._wrong(name, f"{value!r} is not a number from {least:g} to {most:g}")
-        return self._record(name, number)
+        option = Option(name=name, kind="number", least=least, most=most)
+        return self._record(name, float(self._parsed(option, self._take(name, default))))
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A yes or no; the words true and false are read as such."""
-        value = self._take(name, default)
-        words = {"true": True, "false": False, "yes": True, "no": False}
-        if isinstance(value, str) and value.lower() in words:
-            value = words[value.lower()]
-        if not isinstance(value, bool):
-            raise self._wrong(name, f"{value!r} is neither true nor false")
-        self.recorded[name] = value
-        return value
+        """A yes or no."""
+        value = self._parsed(Option(name=name, kind="flag"), self._take(name, default))
+        return self._record(name, bool(value))
 
     def names(self, name: str, default: str | None = None) -> tuple[str, ...]:
         """A comma-separated list, blanks around items dropped."""
@@ -105,7 +93,9 @@ class Options:
 
     def wrong(self, name: str, problem: str) -> ConfigError:
         """The error for a value that only the retriever itself could judge."""
-        return self._wrong(name, problem)
+        return ConfigError(
+            "config.bad-option", f"{problem}.", where=f"retriever {self._retriever}, option {name}"
+        )
 
     def _take(self, name: str, default: OptionValue | None) -> OptionValue:
         self._known.add(name)
@@ -120,18 +110,12 @@ class Options:
             )
         return default
 
-    def _number(self, name: str, value: OptionValue) -> float:
+    def _parsed(self, option: Option, value: OptionValue) -> OptionValue:
         try:
-            if isinstance(value, bool):
-                raise TypeError  # noqa: TRY301 - true is not the number 1 here
-            return float(value)
-        except (TypeError, ValueError):
-            raise self._wrong(name, f"{value!r} is not a number") from None
-
-    def _wrong(self, name: str, problem: str) -> ConfigError:
-        return ConfigError(
-            "config.bad-option", f"{problem}.", where=f"retriever {self._retriever}, option {name}"
-        )
+            parsed: OptionValue = parse_value(option, value)
+        except ValueError as error:
+            raise self.wrong(option.name, str(error)) from error
+        return parsed
 
     def _record(self, name: str, value: Value, *, secret: bool = False) -> Value:
         if not secret:
