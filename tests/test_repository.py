@@ -17,7 +17,7 @@ from rageval_action.core.measuring.measures import MEASURES
 from rageval_action.core.model import record
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
-from rageval_action.github import baseline
+from rageval_action.github import baseline_lookup
 from rageval_action.golden import neardup, parroting
 from rageval_action.golden.generate import filters
 from rageval_action.reports import render
@@ -119,7 +119,7 @@ LIMITS = {
         f"Up to {search.SMALL / 1e6:.0f} million scores one numpy product",
     ],
     "docs/action.md": [
-        f"up to {baseline.MAX_DISTANCE} commits back",
+        f"up to {baseline_lookup.MAX_DISTANCE} commits back",
     ],
     "docs/golden-sets.md": [
         f"more than {parroting.Limits().overlap:.0%} overlap (from {parroting.Limits().few} content words".replace(

@@ -15,13 +15,17 @@ from rageval_action.core.model.record import MEMBERS, RunRecord, decode
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
-from rageval_action.github.baseline import Absent, Found, LookupFailed, Wanted, baseline_file, find_baseline
-from rageval_action.github.context import Runner
-from rageval_action.github.origin import workflow_file
+from rageval_action.github.baseline_lookup import (
+    Absent,
+    Found,
+    LookupFailed,
+    Wanted,
+    baseline_file,
+    find_baseline,
+)
+from rageval_action.github.runner import Runner
+from rageval_action.github.trusted_runs import workflow_file
 from rageval_action.world import World
-
-LIMITS = Limits()
 
 
 class Rung(Struct, frozen=True, kw_only=True):
@@ -65,7 +69,7 @@ def recorded_baseline(api: Api, runner: Runner, inputs: ActionInputs, sha: str, 
         skip_run=runner.run_id,
     )
     decoder = _Decoder()
-    found = find_baseline(api, wanted, decoder.check, LIMITS)
+    found = find_baseline(api, wanted, decoder.check)
     notices = tuple(Notice(code="baseline.passed-over", text=note.rstrip(".")) for note in found.notes)
     if isinstance(found, Found) and decoder.record:
         return Rung(baseline=_recorded(decoder.record, found), sha=found.sha, notices=notices)
@@ -86,7 +90,7 @@ def _record_file(
     api: Api, inputs: ActionInputs, wanted: Wanted, before: object, notices: tuple[Notice, ...]
 ) -> Rung:
     decoder = _Decoder()
-    found = baseline_file(api, inputs.baseline_record, wanted, decoder.check, LIMITS)
+    found = baseline_file(api, inputs.baseline_record, wanted, decoder.check)
     if isinstance(found, Found) and decoder.record:
         sha = decoder.record.record.git.sha
         baseline = pipeline.Baseline(record=decoder.record, rung="base-branch-record")

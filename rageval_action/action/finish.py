@@ -8,9 +8,9 @@ from rageval_action.action.publish import comment, exit_code, publish
 from rageval_action.action.session import Result, Session, error_markdown, place_of, tell
 from rageval_action.core.wording import escape
 from rageval_action.errors import RagevalError
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import Plan
-from rageval_action.github.failures import ApiError
-from rageval_action.github.workflow import Level, write_outputs
+from rageval_action.github.workflow_commands import Level, write_outputs
 
 
 def finish(session: Session, decided: Plan, result: Result) -> int:

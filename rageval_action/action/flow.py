@@ -18,8 +18,8 @@ from rageval_action.config import FILE, Config, load, read_file
 from rageval_action.core.judging.policy import Policy
 from rageval_action.core.judging.verdict import BaselineUnknown, NoBaseline
 from rageval_action.errors import RagevalError, refused
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import Plan, PullRequest, plan, read_payload
-from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import commit, merge_base
 from rageval_action.world import checked_out
 
@@ -73,7 +73,7 @@ def _configuration(session: Session) -> Config:
     path = Path(session.inputs.config or FILE)
     keep_inside(session.runner, {"the configuration": [str(path)]})
     file = read_file(path) if session.inputs.config or path.is_file() else {}
-    return load({}, session.environ, file, where=str(path))
+    return load({}, session.world.environ, file, where=str(path))
 
 
 def _tight(session: Session, policy: Policy, own: Config) -> Policy:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.action.baseline import LIMITS, recorded_baseline
+from rageval_action.action.baseline import recorded_baseline
 from rageval_action.action.finish import finish
 from rageval_action.action.judging import conclude, find_exception, result
 from rageval_action.action.policy import base_policy, recorded_policy
@@ -14,10 +14,10 @@ from rageval_action.action.session import Result, Session, save, tell
 from rageval_action.core.judging.policy import Policy, default_gates
 from rageval_action.core.model.record import MEMBERS, RunRecord, decode
 from rageval_action.errors import EXIT_PUBLISH, RagevalError
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import Plan
-from rageval_action.github.failures import ApiError
-from rageval_action.github.payload import WorkflowRunPayload
-from rageval_action.github.source import NoTarget, base_commit, candidate_members, find_pull_request
+from rageval_action.github.measuring_run import NoTarget, base_commit, candidate_members, find_pull_request
+from rageval_action.github.webhook_types import WorkflowRunPayload
 
 REMARK = (
     "<sub>Measured by [a run on the pull request's own files]({url}), which its author can change; the record was"
@@ -32,7 +32,7 @@ def publish_source(session: Session, decided: Plan) -> int:
         return 0
     try:
         api = session.reading
-        members = candidate_members(api, source, session.inputs.artifact_name, MEMBERS, LIMITS)
+        members = candidate_members(api, source, session.inputs.artifact_name, MEMBERS)
         hint = _hinted_number(members)
         target = find_pull_request(api, source, session.runner.repository_id, hint)
         if isinstance(target, NoTarget):

@@ -13,7 +13,7 @@ from rageval_action.core.judging.policy import FailOn, Policy, default_gates, pa
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RagevalError
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.repository import FileFound, file_at
 
 STRICTNESS: dict[FailOn, int] = {"never": 0, "fail": 1, "inconclusive": 2}

@@ -12,11 +12,11 @@ from rageval_action.action.inputs import Surface
 from rageval_action.action.session import Result, Session
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.errors import EXIT_PUBLISH, RagevalError
-from rageval_action.github import artifact
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_upload import Uploader, supported
 from rageval_action.github.checks import Annotation, Conclusion, Report, publish_check
 from rageval_action.github.comment import Marker, own_login, post_comment
 from rageval_action.github.event import Plan, PullRequest
-from rageval_action.github.failures import ApiError
 
 FORK_HINT = "not published from here: the head is in a fork; see the workflow_run job of docs/action.md."
 PERMISSIONS: dict[str, str] = {
@@ -109,12 +109,12 @@ def upload(session: Session, result: Result) -> dict[str, str]:
     Raises:
         ApiError: the service is not there or refused.
     """
-    url = session.environ.get("ACTIONS_RESULTS_URL", "")
-    if not url or not session.runtime_token or not artifact.supported(session.runner.server_url):
+    url = session.world.environ.get("ACTIONS_RESULTS_URL", "")
+    if not url or not session.runtime_token or not supported(session.runner.server_url):
         raise ApiError("refused", "this server offers no artifact service to container actions.")
-    service = artifact.Service(url=url, token=session.runtime_token)
-    budget = session.writing.budget
-    digest = artifact.upload(service, session.inputs.artifact_name, result.files, budget, session.log)
+    api = session.writing
+    uploader = Uploader(url, session.runtime_token, api.budget, api.sessions(), session.log)
+    digest = uploader.upload(session.inputs.artifact_name, result.files)
     session.log.line(f"Artifact {session.inputs.artifact_name} uploaded, sha256:{digest}")
     return {}
 

@@ -15,8 +15,8 @@ from rageval_action.core.model.record import RunRecord, encode
 from rageval_action.core.wording import escape
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.context import Runner, Token
-from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
+from rageval_action.github.runner import Runner, Token
+from rageval_action.github.workflow_commands import Log, Place, write_outputs, write_summary
 from rageval_action.records import write_files
 from rageval_action.reports.check import CheckText, check
 from rageval_action.reports.html import html
@@ -33,14 +33,12 @@ class Session(Struct, frozen=True, kw_only=True):
     """Everything a run of the Action works with.
 
     Attributes:
-        environ: without credentials.
         runtime_token: of the artifact service; empty outside a runner.
         reading: for look-ups before the evaluation. writing: for publishing after it; each with its own budget.
     """
 
     runner: Runner
     inputs: ActionInputs
-    environ: Mapping[str, str]
     token: Token
     runtime_token: Token
     log: Log

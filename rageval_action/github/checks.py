@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
-from rageval_action.github.answers import Made
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
-from rageval_action.github.workflow import fit_lines
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import Made
+from rageval_action.github.workflow_commands import fit_lines
 
 Conclusion: TypeAlias = Literal["success", "neutral", "failure"]
 """`neutral` satisfies a required check as `success` does: it says "no objection", not "unknown"."""

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import Runner
-from rageval_action.github.payload import Payload, PullRequestPayload, WorkflowRunPayload
+from rageval_action.github.runner import Runner
+from rageval_action.github.webhook_types import Payload, PullRequestPayload, WorkflowRunPayload
 
 Mode: TypeAlias = Literal["evaluate", "record", "drift", "publish", "skip"]
 """`evaluate`: measure and compare; `record`: measure, the record becomes a baseline; `drift`: measure the

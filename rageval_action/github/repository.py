@@ -8,9 +8,9 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.answers import Commit, Compared
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import Commit, Compared
 
 FILE_BYTES = 1 << 20
 SHA = re.compile(r"[0-9a-f]{40,64}")

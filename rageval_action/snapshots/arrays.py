@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -84,6 +85,19 @@ def read_header(stream: BinaryIO, where: str) -> Header:
         hint = "Save it as np.save(file, np.ascontiguousarray(vectors))."
         raise SnapshotError("snapshot.bad-array", message, hint=hint, where=where)
     return Header(shape=shape, dtype=dtype, offset=stream.tell())
+
+
+def array_in(data: bytes, where: str) -> NDArray[np.generic]:
+    """The array of a whole `.npy` file in memory.
+
+    Raises:
+        SnapshotError: as `read_header`; `snapshot.truncated` when its size is not what its header declares.
+    """
+    header = read_header(io.BytesIO(data), where)
+    if header.end != len(data):
+        message = f"the array has {len(data):,} bytes; its header declares {header.end:,}."
+        raise SnapshotError("snapshot.truncated", message, where=where)
+    return np.frombuffer(data, dtype=header.dtype, offset=header.offset).reshape(header.shape)
 
 
 def open_matrix(path: Path, where: str) -> NDArray[np.generic]:

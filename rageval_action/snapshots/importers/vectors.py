@@ -7,9 +7,8 @@ the file does not have.
 from __future__ import annotations
 
 import math
-import zipfile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import msgspec
 import numpy as np
@@ -17,15 +16,15 @@ from numpy.typing import NDArray
 
 from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import open_matrix, read_header
+from rageval_action.snapshots.arrays import array_in, open_matrix
 from rageval_action.snapshots.corpus import read_corpus
 from rageval_action.snapshots.importers.cache import through_cache
 from rageval_action.snapshots.importers.place import Place, content_key
 from rageval_action.snapshots.importers.table import Table, row_of
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
 OPTIONS = ("chunks", "array")
-MAX_BYTES = 64 << 30
-MAX_RATIO = 200
+LIMITS = ZipLimits(member=64 << 30, free=200)
 MAX_HEADER = 100 << 20
 KINDS: dict[str, np.dtype[np.floating]] = {
     "F16": np.dtype("<f2"),
@@ -72,29 +71,14 @@ def _npz(path: Path, wanted: str) -> NDArray[np.generic]:
     """One array of an archive, read in memory by its own declared and allowed size."""
     where = str(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        with path.open("rb") as file, open_zip(file, LIMITS) as archive:
+            names = [name.removesuffix(".npy") for name in archive.names if name.endswith(".npy")]
             chosen = _choose(names, wanted, where)
-            info = archive.getinfo(f"{chosen}.npy")
-            if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(1, info.compress_size):
-                raise SnapshotError("snapshot.too-large", "the array unpacks to an absurd size.", where=where)
-            with archive.open(info) as stream:
-                return _array(cast("BinaryIO", stream), info.file_size, f"{where}:{chosen}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise SnapshotError(
-            "snapshot.bad-array", "this is not a readable .npz archive.", where=where
-        ) from error
-
-
-def _array(stream: BinaryIO, size: int, where: str) -> NDArray[np.generic]:
-    header = read_header(stream, where)
-    if len(header.shape) != 2 or header.end != size:
-        text = f"the array of shape {header.shape} does not fill its {size} bytes, or is no matrix."
-        raise SnapshotError("snapshot.truncated", text, where=where)
-    data = stream.read(header.end - header.offset)
-    if len(data) != header.end - header.offset:
-        raise SnapshotError("snapshot.truncated", "the archive ends inside the array.", where=where)
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+            data = archive.read(f"{chosen}.npy")
+    except ZipError as error:
+        code = "snapshot.too-large" if error.kind == "too-large" else "snapshot.bad-array"
+        raise SnapshotError(code, f"the .npz archive cannot be read: {error}.", where=where) from error
+    return array_in(data, f"{where}:{chosen}")
 
 
 def _safetensors(path: Path, wanted: str) -> NDArray[np.generic]:

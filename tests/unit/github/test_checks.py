@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from rageval_action.github.api import Api
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.checks import Annotation, Report, publish_check
-from rageval_action.github.failures import ApiError
 from tests.fakes.github import TokenKind
 from tests.fakes.github_server import PERSON_TOKEN, READ_TOKEN, FakeGitHub
 

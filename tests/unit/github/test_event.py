@@ -13,7 +13,7 @@ import pytest
 
 from rageval_action.errors import ConfigError
 from rageval_action.github.event import NoPullRequest, Plan, PullRequest, plan, read_payload
-from rageval_action.github.payload import Payload
+from rageval_action.github.webhook_types import Payload
 from tests.fakes.npm import npm_package
 from tests.unit.github.conftest import runner_for
 

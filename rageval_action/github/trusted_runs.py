@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from rageval_action.github.answers import Artifact, RunsPage, WorkflowRun
-from rageval_action.github.api import PAGE_SIZE, Api
+from rageval_action.github.api import Api
+from rageval_action.github.rest_types import Artifact, RunsPage, WorkflowRun
 
 MOST_RUNS = 1000
 """A filtered list of runs ends there, whatever its pages say."""
@@ -46,7 +46,7 @@ def runs_of(api: Api, origin: Origin, event: str) -> Iterator[WorkflowRun]:
     pages = api.pages(api.repo(f"actions/workflows/{name}/runs"), RunsPage, query)
     for number, page in enumerate(pages, start=1):
         yield from (run for run in page.workflow_runs if run.event == event and _is_of(run, origin))
-        if number * PAGE_SIZE >= MOST_RUNS:
+        if number * api.page_size >= MOST_RUNS:
             break
 
 

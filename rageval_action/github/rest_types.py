@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rageval_action.github.payload import Repository, User
+from rageval_action.github.webhook_types import Repository, User
 
 
 class Parent(Struct, frozen=True):
