@@ -135,7 +135,7 @@ def save(session: Session, result: Result, *, keep_record: bool) -> Result:
     )
     _hand_over(Path(OUT))
     saved = msgspec.structs.replace(result, folder=str(base / "record") if keep_record else "")
-    tell(session, outputs(session, saved, str(base / "report")), result.summary)
+    write_results(session, outputs(session, saved, str(base / "report")), result.summary)
     return saved
 
 
@@ -162,7 +162,7 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     }
 
 
-def tell(session: Session, values: Mapping[str, str], summary: str) -> None:
+def write_results(session: Session, values: Mapping[str, str], summary: str) -> None:
     """Write outputs and summary where the runner wants them; elsewhere say nothing."""
     if session.runner.output_path:
         write_outputs(Path(session.runner.output_path), values)

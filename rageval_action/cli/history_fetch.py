@@ -19,7 +19,7 @@ from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.history_records import gather
 from rageval_action.github.runner import Token, branch_name, evaluation_id
-from rageval_action.github.trusted_runs import Origin, workflow_file
+from rageval_action.github.trusted_runs import ExpectedRun, workflow_file
 from rageval_action.github.webhook_types import Repository
 from rageval_action.http_client import Budget, new_session
 from rageval_action.records import write_files
@@ -92,7 +92,7 @@ def _artifacts(options: HistoryOptions, world: World, home: Path) -> dict[str, P
         hint = "Set GITHUB_TOKEN to a token with actions: read; `gh auth token` prints yours."
         raise ConfigError("history.no-token", "GitHub gives artifacts to nobody without a token.", hint=hint)
     repository = api.get(api.repo(), Repository)
-    origin = Origin(
+    origin = ExpectedRun(
         repository_id=repository.id,
         branch=options.branch or repository.default_branch,
         workflow_path=workflow_file(options.workflow),

@@ -17,7 +17,7 @@ from rageval_action.github.api_errors import ApiError
 from rageval_action.github.artifact_download import ARTIFACT_BYTES, download_artifact, unpack
 from rageval_action.github.repository import FileAbsent, file_at, first_parents
 from rageval_action.github.rest_types import Artifact, ArtifactsPage, WorkflowRun
-from rageval_action.github.trusted_runs import Origin, made_by, runs_of
+from rageval_action.github.trusted_runs import ExpectedRun, made_by, runs_of
 
 MAX_DISTANCE = 200
 """Commits walked back along first parents before the search gives up."""
@@ -30,7 +30,7 @@ Check: TypeAlias = "Callable[[Members, str], None]"
 """Given a record's members and the commit it should be of, raises `RagevalError` if it is no such record."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class BaselineRequest(Struct, frozen=True, kw_only=True):
     """Which baseline.
 
     Attributes:
@@ -95,11 +95,11 @@ Baseline: TypeAlias = Found | Absent | LookupFailed
 class _Search:
     """One walk down the ladder; keeps what was passed over."""
 
-    def __init__(self, api: Api, wanted: Wanted, check: Check) -> None:
+    def __init__(self, api: Api, wanted: BaselineRequest, check: Check) -> None:
         self.api = api
         self.wanted = wanted
         self.check = check
-        self.origin = Origin(
+        self.origin = ExpectedRun(
             repository_id=wanted.repository_id, branch=wanted.branch, workflow_path=wanted.workflow_path
         )
         self.notes: list[str] = []
@@ -194,7 +194,7 @@ class _Search:
         return Absent(code="not-recorded", reason=reason, notes=notes)
 
 
-def find_baseline(api: Api, wanted: Wanted, check: Check) -> Baseline:
+def find_baseline(api: Api, wanted: BaselineRequest, check: Check) -> Baseline:
     """The artifact of the exact commit, else of its nearest first-parent ancestor that has one.
 
     Args:
@@ -211,7 +211,7 @@ def find_baseline(api: Api, wanted: Wanted, check: Check) -> Baseline:
         return LookupFailed(reason=error.message, notes=tuple(search.notes))
 
 
-def baseline_file(api: Api, folder: str, wanted: Wanted, check: Check) -> Baseline:
+def baseline_file(api: Api, folder: str, wanted: BaselineRequest, check: Check) -> Baseline:
     """A record kept in the repository, as it stands at the base commit: a folder or a zip.
 
     Args:
@@ -230,7 +230,7 @@ def baseline_file(api: Api, folder: str, wanted: Wanted, check: Check) -> Baseli
     return Found(members=members, rung="file", sha=wanted.sha)
 
 
-def _file_members(api: Api, path: str, wanted: Wanted) -> dict[str, bytes] | None:
+def _file_members(api: Api, path: str, wanted: BaselineRequest) -> dict[str, bytes] | None:
     if path.endswith(".zip"):
         packed = file_at(api, path, wanted.sha, ARTIFACT_BYTES)
         return None if isinstance(packed, FileAbsent) else unpack(packed.data, wanted.members)

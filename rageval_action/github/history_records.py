@@ -14,7 +14,7 @@ from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.artifact_download import download_artifact
 from rageval_action.github.rest_types import Artifact, ArtifactsPage, WorkflowRun
-from rageval_action.github.trusted_runs import Origin, made_by, runs_of
+from rageval_action.github.trusted_runs import ExpectedRun, made_by, runs_of
 
 EVENTS = ("push", "schedule", "workflow_dispatch", "repository_dispatch")
 """Events that measure a branch as it stands. A pull request is none, though a fork's branch may have the same name."""
@@ -38,7 +38,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    api: Api, origin: Origin, artifact: str, known: Container[int], save: Callable[[int, bytes], None]
+    api: Api, origin: ExpectedRun, artifact: str, known: Container[int], save: Callable[[int, bytes], None]
 ) -> Gathered:
     """Give the `record.json` of every run of that origin to `save`, newest first.
 
@@ -81,7 +81,7 @@ def gather(
     return Gathered(fetched=fetched, lost=lost, notes=tuple(notes))
 
 
-def _listed(api: Api, origin: Origin, name: str) -> tuple[list[tuple[Artifact, WorkflowRun]], list[str]]:
+def _listed(api: Api, origin: ExpectedRun, name: str) -> tuple[list[tuple[Artifact, WorkflowRun]], list[str]]:
     """The newest artifact of that name of each run, newest first.
 
     The repository's list of artifacts is read, not each run's: hundreds of runs would use up an hour's calls.

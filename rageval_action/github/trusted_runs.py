@@ -16,7 +16,7 @@ MOST_RUNS = 1000
 """A filtered list of runs ends there, whatever its pages say."""
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class ExpectedRun(Struct, frozen=True, kw_only=True):
     """Where a record must come from.
 
     Attributes:
@@ -35,7 +35,7 @@ def workflow_file(name: str) -> str:
     return f".github/workflows/{name}" if name and "/" not in name else name
 
 
-def runs_of(api: Api, origin: Origin, event: str) -> Iterator[WorkflowRun]:
+def runs_of(api: Api, origin: ExpectedRun, event: str) -> Iterator[WorkflowRun]:
     """Runs of that origin which `event` started, newest first.
 
     Raises:
@@ -50,7 +50,7 @@ def runs_of(api: Api, origin: Origin, event: str) -> Iterator[WorkflowRun]:
             break
 
 
-def _is_of(run: WorkflowRun, origin: Origin) -> bool:
+def _is_of(run: WorkflowRun, origin: ExpectedRun) -> bool:
     return (
         run.head_branch == origin.branch
         and run.repository.id == origin.repository_id
@@ -60,7 +60,7 @@ def _is_of(run: WorkflowRun, origin: Origin) -> bool:
     )
 
 
-def made_by(artifact: Artifact, run: WorkflowRun, origin: Origin) -> bool:
+def made_by(artifact: Artifact, run: WorkflowRun, origin: ExpectedRun) -> bool:
     """Whether `run`, which is of that origin, made the artifact."""
     made = artifact.workflow_run
     return made is not None and (

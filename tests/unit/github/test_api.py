@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError, is_limit, limit_wait
-from rageval_action.github.rest_types import Comment, Commit, Made
+from rageval_action.github.rest_types import Comment, Commit, CreatedObject
 from rageval_action.github.runner import Token
 from rageval_action.http_client import Reply
 from tests.fakes.github import zipped
@@ -63,7 +63,7 @@ def test_a_post_is_sent_again_only_when_it_was_refused_unheard(
 def test_no_connection_is_an_outage_after_all_tries(make_api: Callable[..., Api], clock: FastClock) -> None:
     api = make_api(url="http://127.0.0.1:9")
     with pytest.raises(ApiError) as error:
-        api.send("POST", "/x", Made, {})
+        api.send("POST", "/x", CreatedObject, {})
     assert error.value.failure == "outage"
     assert str(error.value).endswith("POST /x: the server cannot be reached.")
     assert clock.sleeps == [1.0, 2.0, 4.0]

@@ -13,9 +13,9 @@ from rageval_action.github.api import Api
 from rageval_action.github.baseline_lookup import (
     Absent,
     Baseline,
+    BaselineRequest,
     Found,
     LookupFailed,
-    Wanted,
     baseline_file,
     find_baseline,
 )
@@ -36,7 +36,7 @@ def check(members: Any, sha: str) -> None:
         raise RecordError("record.other-commit", "it is of another commit.")
 
 
-def wanted(sha: str, **given: Any) -> Wanted:
+def wanted(sha: str, **given: Any) -> BaselineRequest:
     fields: dict[str, Any] = {
         "sha": sha,
         "branch": "main",
@@ -45,7 +45,7 @@ def wanted(sha: str, **given: Any) -> Wanted:
         "repository_id": REPOSITORY_ID,
         "members": NAMES,
     }
-    return Wanted(**(fields | given))
+    return BaselineRequest(**(fields | given))
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ from rageval_action.github import history_records
 from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.history_records import Gathered, gather
-from rageval_action.github.trusted_runs import Origin
+from rageval_action.github.trusted_runs import ExpectedRun
 from tests.fakes.github import FORK_ID, REPOSITORY_ID, WORKFLOW
 from tests.fakes.github_server import FakeGitHub
 from tests.unit.reports.situations import record as situation
 
 NAME = "rageval-default"
-ORIGIN = Origin(repository_id=REPOSITORY_ID, branch="main", workflow_path=WORKFLOW)
+ORIGIN = ExpectedRun(repository_id=REPOSITORY_ID, branch="main", workflow_path=WORKFLOW)
 MADE = situation([1, 2]).record
 
 
