@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rageval_action.core.judging.policy import FailOn
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import branch_name, evaluation_id
+from rageval_action.github.runner import branch_name, evaluation_id
 from rageval_action.option_values import Option, parse_value, read_input
 
 Surface: TypeAlias = Literal["comment", "check", "artifact", "history"]

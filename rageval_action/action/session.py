@@ -15,8 +15,8 @@ from rageval_action.core.model.record import RunRecord, encode
 from rageval_action.core.wording import escape
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.context import Runner, Token
-from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
+from rageval_action.github.runner import Runner, Token
+from rageval_action.github.workflow_commands import Log, Place, write_outputs, write_summary
 from rageval_action.records import write_files
 from rageval_action.reports.check import CheckText, check
 from rageval_action.reports.html import html
@@ -33,14 +33,12 @@ class Session(Struct, frozen=True, kw_only=True):
     """Everything a run of the Action works with.
 
     Attributes:
-        environ: without credentials.
         runtime_token: of the artifact service; empty outside a runner.
         reading: for look-ups before the evaluation. writing: for publishing after it; each with its own budget.
     """
 
     runner: Runner
     inputs: ActionInputs
-    environ: Mapping[str, str]
     token: Token
     runtime_token: Token
     log: Log
@@ -137,7 +135,7 @@ def save(session: Session, result: Result, *, keep_record: bool) -> Result:
     )
     _hand_over(Path(OUT))
     saved = msgspec.structs.replace(result, folder=str(base / "record") if keep_record else "")
-    tell(session, outputs(session, saved, str(base / "report")), result.summary)
+    write_results(session, outputs(session, saved, str(base / "report")), result.summary)
     return saved
 
 
@@ -164,7 +162,7 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     }
 
 
-def tell(session: Session, values: Mapping[str, str], summary: str) -> None:
+def write_results(session: Session, values: Mapping[str, str], summary: str) -> None:
     """Write outputs and summary where the runner wants them; elsewhere say nothing."""
     if session.runner.output_path:
         write_outputs(Path(session.runner.output_path), values)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from rageval_action.cli.output import write_whole
 from rageval_action.config import BY_NAME, FILE, Config, load, read_file
 from rageval_action.errors import ConfigError
+
+if TYPE_CHECKING:
+    from rageval_action.world import World
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,6 +44,13 @@ def flags(*names: str) -> Callable[[F], F]:
         return function
 
     return decorate
+
+
+def world(repository: Path | None = None) -> World:
+    """The world that the command line was started in, else the real one."""
+    from rageval_action.world import World, real_world
+
+    return click.get_current_context().find_object(World) or real_world(repository)
 
 
 def configure(given: Mapping[str, object], config: str) -> Config:

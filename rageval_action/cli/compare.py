@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rageval_action.cli.common import configure
+from rageval_action.cli.common import configure, world
 from rageval_action.cli.evaluate import report
 from rageval_action.cli.output import errors_as_json, one_on_stdout
 
@@ -36,7 +36,6 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     from rageval_action.core.measuring.rescore import rejudged
     from rageval_action.golden.formats import read_golden
     from rageval_action.records import read_record
-    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -51,7 +50,7 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
             after,
             pipeline.Baseline(record=before),
             settings.policy,
-            today=real_world().today(),
+            today=world().today(),
         )
         report(told, after, json_target, markdown, told, before=before.record)
         return told.exit_code

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rageval_action.cli.common import configure
+from rageval_action.cli.common import configure, world
 from rageval_action.cli.evaluate import closer, report
 from rageval_action.cli.safe_echo import say
 
@@ -28,7 +28,6 @@ def demo(examples: str, markdown: str) -> None:
     from rageval_action import pipeline
     from rageval_action.core.model.record import encode
     from rageval_action.records import write_files
-    from rageval_action.world import real_world
 
     folder = Path(examples) if examples else shipped()
     config = str(folder / "rageval.yml")
@@ -36,13 +35,13 @@ def demo(examples: str, markdown: str) -> None:
     records = {}
     for side in ("baseline", "candidate"):
         settings = configure({"snapshot": str(folder / side)}, config)
-        records[side] = pipeline.evaluate(settings, real_world(folder))
+        records[side] = pipeline.evaluate(settings, world(folder))
         write_files(out / side, encode(records[side]))
     told = pipeline.conclude(
         records["candidate"],
         pipeline.Baseline(record=records["baseline"], rung="snapshot"),
         settings.policy,
-        today=real_world().today(),
+        today=world().today(),
     )
     report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")

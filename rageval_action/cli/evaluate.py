@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, write_text
+from rageval_action.cli.common import configure, flags, world, write_text
 from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
 from rageval_action.cli.safe_echo import say
 
@@ -63,7 +63,6 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     from rageval_action.core.judging.outcomes import NoBaseline
     from rageval_action.core.model.record import encode
     from rageval_action.records import check_out, read_record, write_files
-    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -75,8 +74,8 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
             if baseline
             else NoBaseline("no baseline was given")
         )
-        candidate = pipeline.evaluate(settings, real_world())
-        told = pipeline.conclude(candidate, before, settings.policy, today=real_world().today())
+        candidate = pipeline.evaluate(settings, world())
+        told = pipeline.conclude(candidate, before, settings.policy, today=world().today())
         files = encode(candidate)
         if baseline:
             files["comparison.json"] = encode_document(told)

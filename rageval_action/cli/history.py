@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import write_text
+from rageval_action.cli.common import world, write_text
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import number
@@ -117,9 +116,9 @@ def _fetched(**github: str) -> contextlib.AbstractContextManager[Mapping[str, Pa
     if not (github["repository"] or github["history_branch"] or github["cache"]):
         _refuse_idle(github)
         return contextlib.nullcontext({})
-    from rageval_action.cli.history_fetch import Asked, fetched
+    from rageval_action.cli.history_fetch import HistoryOptions, fetched
 
-    return fetched(Asked(**github), os.environ)
+    return fetched(HistoryOptions(**github), world())
 
 
 def _refuse_idle(github: Mapping[str, str]) -> None:

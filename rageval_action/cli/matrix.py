@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import write_text
+from rageval_action.cli.common import world, write_text
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.config import BY_NAME, Config, content, load, parse_file
@@ -84,12 +84,11 @@ def _outcome(name: str, config: Config) -> Any:
     from rageval_action import pipeline
     from rageval_action.core.series.matrix import NotRun
     from rageval_action.errors import GoldenError
-    from rageval_action.world import real_world
 
     if sys.stderr.isatty():
         say(f"measuring {name}", err=True)
     try:
-        return pipeline.evaluate(config, real_world())
+        return pipeline.evaluate(config, world())
     except GoldenError:
         raise  # nothing can be measured with it
     except RagevalError as error:

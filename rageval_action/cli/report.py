@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, write_text
+from rageval_action.cli.common import configure, world, write_text
 from rageval_action.cli.safe_echo import say
 
 
@@ -50,10 +49,9 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
 def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
     from rageval_action.core.judging.outcomes import NoBaseline
-    from rageval_action.world import real_world
 
     against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")
-    today = real_world().today()
+    today = world().today()
     return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
 
 
@@ -107,5 +105,6 @@ def _source(run: Any) -> str:
     """Address of the golden set's lines on the code host; empty outside a workflow."""
     from rageval_action.core.wording.escape import blob_url
 
-    server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    environ = world().environ
+    server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
     return blob_url(server, repository, run.record.git.sha, run.record.golden.path, 1).removesuffix("1")

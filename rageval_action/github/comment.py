@@ -12,12 +12,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.github.answers import Comment
 from rageval_action.github.api import Api
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError
-from rageval_action.github.payload import User
-from rageval_action.github.workflow import fit_lines
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import Comment
+from rageval_action.github.runner import Token
+from rageval_action.github.webhook_types import User
+from rageval_action.github.workflow_commands import fit_lines
 
 COMMENT_BYTES = 65_000
 """GitHub takes 65,536 characters; counting bytes keeps below that in every script."""

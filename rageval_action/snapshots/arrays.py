@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -91,18 +92,17 @@ def read_header(stream: BinaryIO, where: str) -> Header:
     return Header(shape=shape, dtype=dtype, offset=stream.tell())
 
 
-def read_array(stream: BinaryIO, size: int, where: str) -> NDArray[np.generic]:
-    """The array of a `.npy` stream of `size` bytes, which must be those that its header declares.
+def array_in(data: bytes, where: str) -> NDArray[np.generic]:
+    """The array of a whole `.npy` file in memory.
 
     Raises:
-        SnapshotError: as `read_header`; `snapshot.truncated`.
+        SnapshotError: as `read_header`; `snapshot.truncated` when its size is not what its header declares.
     """
-    header = read_header(stream, where)
-    data = stream.read(header.end - header.offset) if header.end == size else b""
-    if header.end != size or len(data) != header.end - header.offset:
-        text = f"the array has {size:,} bytes; its header declares {header.end:,}."
-        raise SnapshotError("snapshot.truncated", text, where=where)
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+    header = read_header(io.BytesIO(data), where)
+    if header.end != len(data):
+        message = f"the array has {len(data):,} bytes; its header declares {header.end:,}."
+        raise SnapshotError("snapshot.truncated", message, where=where)
+    return np.frombuffer(data, dtype=header.dtype, offset=header.offset).reshape(header.shape)
 
 
 def open_matrix(path: Path, where: str) -> NDArray[np.generic]:

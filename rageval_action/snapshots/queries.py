@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import read_array
+from rageval_action.snapshots.arrays import array_in
 from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _KEY_BYTES = 64
-MAX_BYTES = 1 << 32
-MAX_RATIO = 100
+LIMITS = ZipLimits(member=1 << 32, ratio=100, free=100 << 10)
 
 
 def write_queries(path: Path, vectors: Mapping[str, NDArray[np.float32]]) -> None:
@@ -44,24 +43,14 @@ def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
     with path.open("rb") as stream:
         refuse_pointer(stream.read(len(LFS_MARK)), "the query vectors", where)
     try:
-        with zipfile.ZipFile(path) as archive:
-            keys, vectors = _member(archive, _KEYS, where), _member(archive, _VECTORS, where)
-    except (zipfile.BadZipFile, KeyError, OSError, NotImplementedError, EOFError, ValueError) as error:
+        with path.open("rb") as file, open_zip(file, LIMITS) as archive:
+            keys, vectors = (array_in(archive.read(name), f"{where}/{name}") for name in (_KEYS, _VECTORS))
+    except (ZipError, OSError) as error:
         message = f"this is not an archive of query vectors: {error}."
         hint = "Rebuild the snapshot with --queries."
         raise SnapshotError("snapshot.bad-queries", message, hint=hint, where=where) from error
     _check(keys, vectors, dimension, where)
     return dict(zip((key.decode("ascii", "replace") for key in keys.tolist()), vectors, strict=True))
-
-
-def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[np.generic]:
-    """One array, after its declared sizes were found to be believable."""
-    info = archive.getinfo(name)
-    if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(info.compress_size, 1024):
-        message = f"{name} unpacks to {info.file_size:,} bytes, which is not believable."
-        raise SnapshotError("snapshot.bad-queries", message, where=where)
-    with archive.open(info) as stream:
-        return read_array(stream, info.file_size, f"{where}/{name}")  # type: ignore[arg-type]
 
 
 def _check(keys: NDArray[np.generic], vectors: NDArray[np.generic], dimension: int, where: str) -> None:

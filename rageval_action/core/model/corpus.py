@@ -7,9 +7,8 @@ untrusted, and the only array it may hold is a row of uint64, so nothing is left
 from __future__ import annotations
 
 import io
+import math
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable
 from functools import cached_property
 
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Chunk, Unit
 from rageval_action.errors import RecordError
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
-MAX_CORPUS_BYTES = 2 << 30
+CORPUS_BYTES = 2 << 30
 """Most bytes the three hash columns may unpack to (89 million chunks)."""
 
 COLUMNS = ("ids", "docs", "texts")
@@ -127,32 +127,28 @@ def encode_corpus(corpus: Corpus) -> bytes:
     return columns.getvalue()
 
 
-def decode_corpus(data: bytes, *, where: str) -> Corpus:
-    """Read `corpus.npz`.
+def decode_corpus(data: bytes, *, where: str, most: int = CORPUS_BYTES) -> Corpus:
+    """Read `corpus.npz`, whose columns may unpack to `most` bytes together.
 
     Raises:
         RecordError: `record.bad-corpus`, `record.too-large`.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            ids, docs, texts = (_column(archive, f"{name}.npy", where) for name in COLUMNS)
-    except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordError("record.bad-corpus", f"not readable: {error}.", where=where) from error
+        with open_zip(io.BytesIO(data), ZipLimits(member=most // 3, ratio=math.inf)) as archive:
+            packed = [(name, archive.read(f"{name}.npy")) for name in COLUMNS]
+    except ZipError as error:
+        code = "record.too-large" if error.kind == "too-large" else "record.bad-corpus"
+        raise RecordError(code, f"not readable: {error}.", where=where) from error
+    ids, docs, texts = (_column(name, column, where) for name, column in packed)
     if not ids.size == docs.size == texts.size:
         raise RecordError("record.bad-corpus", "the three columns are not equally long.", where=where)
     return Corpus(ids=ids, docs=docs, texts=texts)
 
 
-def _column(archive: zipfile.ZipFile, name: str, where: str) -> Hashes:
-    entry = archive.getinfo(name)
-    if 3 * entry.file_size > MAX_CORPUS_BYTES:
-        raise RecordError("record.too-large", f"{name} unpacks to {entry.file_size} bytes.", where=where)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is packed in a way that no record is")
-    data = archive.read(entry)
+def _column(name: str, data: bytes, where: str) -> Hashes:
     start = len(_MAGIC) + 2
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = _HEADER.fullmatch(data[start:end])
     if not data.startswith(_MAGIC) or header is None or len(data) != end + 8 * int(header[1]):
-        raise ValueError(f"{name} is not one row of uint64")
+        raise RecordError("record.bad-corpus", f"{name} is not one row of uint64.", where=where)
     return np.frombuffer(data, dtype="<u8", offset=end).astype(np.uint64, copy=False)

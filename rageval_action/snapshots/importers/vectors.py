@@ -6,22 +6,21 @@ Ours because numpy unpacks whatever size an .npz claims, and safetensors copies 
 from __future__ import annotations
 
 import math
-import zipfile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import open_matrix, read_array
+from rageval_action.snapshots.arrays import array_in, open_matrix
 from rageval_action.snapshots.given_chunks import read_given_chunks
 from rageval_action.snapshots.importers.location import StoreLocation
 from rageval_action.snapshots.importers.table import Table, row_of
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
-MAX_BYTES = 64 << 30
-MAX_RATIO = 200
+LIMITS = ZipLimits(member=64 << 30, free=200)
 MAX_HEADER = 100 << 20
 KINDS: dict[str, np.dtype[np.floating]] = {
     "F16": np.dtype("<f2"),
@@ -54,18 +53,14 @@ def _npz(path: Path, wanted: str) -> NDArray[np.generic]:
     """One array of an archive, read in memory by its own declared and allowed size."""
     where = str(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        with path.open("rb") as file, open_zip(file, LIMITS) as archive:
+            names = [name.removesuffix(".npy") for name in archive.names if name.endswith(".npy")]
             chosen = _choose(names, wanted, where)
-            info = archive.getinfo(f"{chosen}.npy")
-            if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(1, info.compress_size):
-                raise SnapshotError("snapshot.too-large", "the array unpacks to an absurd size.", where=where)
-            with archive.open(info) as stream:
-                return read_array(cast("BinaryIO", stream), info.file_size, f"{where}:{chosen}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise SnapshotError(
-            "snapshot.bad-array", "this is not a readable .npz archive.", where=where
-        ) from error
+            data = archive.read(f"{chosen}.npy")
+    except ZipError as error:
+        code = "snapshot.too-large" if error.kind == "too-large" else "snapshot.bad-array"
+        raise SnapshotError(code, f"the .npz archive cannot be read: {error}.", where=where) from error
+    return array_in(data, f"{where}:{chosen}")
 
 
 def _safetensors(path: Path, wanted: str) -> NDArray[np.generic]:

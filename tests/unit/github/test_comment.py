@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rageval_action.github.api import Api
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.comment import (
     ACTIONS_BOT,
     COMMENT_BYTES,
@@ -16,8 +17,7 @@ from rageval_action.github.comment import (
     parse_marker,
     post_comment,
 )
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError
+from rageval_action.github.runner import Token
 from tests.fakes.github_server import PERSON_TOKEN, READ_TOKEN, FakeGitHub
 
 SHA = "a" * 40

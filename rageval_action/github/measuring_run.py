@@ -10,14 +10,13 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.github.answers import Artifact, ArtifactsPage
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
-from rageval_action.github.baseline import fetch_members
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_download import download_artifact
 from rageval_action.github.event import PullRequest, pull_request_of
-from rageval_action.github.failures import ApiError
-from rageval_action.github.payload import PullRequestPayload, WorkflowRunPayload
 from rageval_action.github.repository import SHA, commit
+from rageval_action.github.rest_types import Artifact, ArtifactsPage
+from rageval_action.github.webhook_types import PullRequestPayload, WorkflowRunPayload
 
 
 class NoTarget(Struct, frozen=True):
@@ -82,7 +81,7 @@ def base_commit(api: Api, request: PullRequest) -> str:
 
 
 def candidate_members(
-    api: Api, run: WorkflowRunPayload, artifact: str, names: tuple[str, ...], limits: Limits
+    api: Api, run: WorkflowRunPayload, artifact: str, names: tuple[str, ...]
 ) -> dict[str, bytes]:
     """The record that `run` uploaded under the name `artifact`.
 
@@ -102,4 +101,4 @@ def candidate_members(
     ]
     if not found:
         raise ApiError("not-found", f"run {run.id} has no artifact {artifact}.")
-    return fetch_members(api, max(found, key=lambda item: item.id), names, limits)
+    return download_artifact(api, max(found, key=lambda item: item.id), names)

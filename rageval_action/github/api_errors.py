@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import RagevalError
+from rageval_action.http_client import NoReply, Reply
 
 Failure: TypeAlias = Literal[
     "forbidden", "not-found", "gone", "refused", "limited", "outage", "malformed", "too-large"
@@ -50,16 +51,16 @@ def message_of(body: bytes) -> str:
         return ""
 
 
-def is_limit(headers: Mapping[str, str], said: str) -> bool:
-    """Whether a 403 is a limit in disguise (primary: none left; secondary: said so, or a Retry-After)."""
-    lowered = said.lower()
-    if "not accessible" in lowered:
-        return False
+def is_limit(reply: Reply) -> bool:
+    """Whether a limit refuses: 429, or a 403 in disguise (primary: none left; secondary: said so, or a Retry-After)."""
+    said = message_of(reply.body).lower()
+    if reply.status != 403 or "not accessible" in said:
+        return reply.status == 429
     return (
-        "retry-after" in headers
-        or headers.get("x-ratelimit-remaining") == "0"
-        or "secondary rate limit" in lowered
-        or "abuse detection" in lowered
+        "retry-after" in reply.headers
+        or reply.headers.get("x-ratelimit-remaining") == "0"
+        or "secondary rate limit" in said
+        or "abuse detection" in said
     )
 
 
@@ -79,13 +80,32 @@ def limit_wait(headers: Mapping[str, str], wall: float) -> float:
     return SECONDARY_WAIT
 
 
-def final(name: str, status: int, said: str) -> ApiError:
-    """The error of an answer that no retry will change."""
+def final(name: str, reply: Reply) -> ApiError:
+    """The error of an answer that is no success and is not asked for again."""
+    status, said = reply.status, message_of(reply.body)
+    if is_limit(reply):
+        return ApiError("limited", f"{name}: rate limit ({status}).", status=status)
+    if status >= 500:
+        return ApiError("outage", f"{name}: HTTP {status}.", status=status, delivered=True)
     if 300 <= status < 400:
         return ApiError("malformed", f"{name}: an unexpected redirect ({status}).", status=status)
     kinds: dict[int, Failure] = {401: "forbidden", 403: "forbidden", 404: "not-found", 410: "gone"}
     detail = f" ({said[:_MESSAGE_CHARACTERS]})" if said else ""
     return ApiError(kinds.get(status, "refused"), f"{name}: HTTP {status}{detail}.", status=status)
+
+
+def no_reply(name: str, outcome: NoReply, most: int) -> ApiError:
+    """The error of a request that got no whole answer within `most` bytes."""
+    if outcome.kind == "too-large":
+        return ApiError("too-large", f"{name}: more than {most:,} bytes.")
+    if outcome.kind == "bad-request":
+        return ApiError("malformed", f"{name}: invalid URL or header.")
+    words = {
+        "unreachable": "the server cannot be reached",
+        "timeout": "no answer in time" if outcome.delivered else "no connection",
+        "broken": f"the connection broke ({outcome.cause})",
+    }
+    return ApiError("outage", f"{name}: {words[outcome.kind]}.", delivered=outcome.delivered)
 
 
 def _count(value: str) -> float | None:

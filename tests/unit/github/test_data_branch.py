@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from rageval_action.errors import ConfigError
-from rageval_action.github import branch
+from rageval_action.github import data_branch
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
 from tests.fakes.github import BOT, WRITE, TokenKind
 from tests.fakes.github_server import FakeGitHub
 from tests.unit.github.conftest import FastClock
@@ -28,7 +28,7 @@ def api(github: FakeGitHub, make_api: Callable[..., Api]) -> Api:
     return make_api(KEEPER)
 
 
-def added(number: int) -> branch.Renew:
+def added(number: int) -> data_branch.Renew:
     """The list in the file, one number longer."""
 
     def renew(old: bytes) -> Mapping[str, str]:
@@ -38,7 +38,7 @@ def added(number: int) -> branch.Renew:
 
 
 def keep(api: Api, number: int) -> str:
-    return branch.keep(api, BRANCH, PATH, added(number), f"Record {number}")
+    return data_branch.update(api, BRANCH, PATH, added(number), f"Record {number}")
 
 
 def kept(github: FakeGitHub) -> list[int]:
@@ -51,13 +51,13 @@ def test_it_begins_without_a_parent_and_says_whose_it_is(api: Api, github: FakeG
     assert github.state.branches[BRANCH] == made
     assert github.state.commits[made]["parents"] == []
     assert set(github.state.branch_files(BRANCH)) == {"README.md", PATH}
-    assert github.state.branch_files(BRANCH)["README.md"].decode().startswith(branch.MARKER)
+    assert github.state.branch_files(BRANCH)["README.md"].decode().startswith(data_branch.MARKER)
     assert kept(github) == [1]
 
 
 def test_it_grows_by_a_commit_and_keeps_what_else_is_there(api: Api, github: FakeGitHub) -> None:
     first = keep(api, 1)
-    branch.keep(api, BRANCH, "zh/history.json", lambda _: {"zh/history.json": "[7]"}, "Record zh")
+    data_branch.update(api, BRANCH, "zh/history.json", lambda _: {"zh/history.json": "[7]"}, "Record zh")
     made = keep(api, 2)
     assert github.state.branch_messages(BRANCH) == ["Record 1", "Record zh", "Record 2"]
     assert github.state.commits[made]["parents"][0]["sha"] != first
@@ -78,7 +78,7 @@ def test_who_commits_meanwhile_is_not_overwritten(
         if moves and (number := next(rivals, 0)):
             state = github.state
             tip = state.branches.get(BRANCH, "")
-            files = dict(state.branch_files(BRANCH)) if tip else {"README.md": branch.ABOUT.encode()}
+            files = dict(state.branch_files(BRANCH)) if tip else {"README.md": data_branch.ABOUT.encode()}
             files[PATH] = json.dumps([*(json.loads(files.get(PATH, b"[]"))), number]).encode()
             state.trees[f"{number}" * 40] = files
             made = state.put_commit(f"{number}" * 40, f"{number}" * 40, *([tip] if tip else []))
@@ -137,8 +137,8 @@ def test_where_others_are_always_faster_it_is_given_up_in_time(
     github.always = faster
     with pytest.raises(ApiError, match="not a fast forward"):
         keep(api, 2)
-    assert len(clock.sleeps) == branch.TRIES - 1
-    assert max(clock.sleeps) == branch.LONGEST_WAIT
+    assert len(clock.sleeps) == data_branch.TRIES - 1
+    assert max(clock.sleeps) == data_branch.LONGEST_WAIT
 
 
 def test_without_the_permission_it_is_asked_once(
@@ -152,7 +152,7 @@ def test_without_the_permission_it_is_asked_once(
     assert clock.sleeps == []
 
 
-@pytest.mark.parametrize("readme", [None, b"# Our code\n", b"text first\n" + branch.MARKER.encode()])
+@pytest.mark.parametrize("readme", [None, b"# Our code\n", b"text first\n" + data_branch.MARKER.encode()])
 def test_a_branch_of_somebody_else_is_left_alone(readme: bytes | None, api: Api, github: FakeGitHub) -> None:
     tip = github.state.chain(1, BRANCH)[0]
     if readme is not None:
@@ -174,7 +174,7 @@ def test_a_fault_that_passes_loses_nothing(call: str, fault: str, api: Api, gith
 
 
 def test_reading(api: Api, github: FakeGitHub) -> None:
-    assert branch.read(api, BRANCH, PATH) == b""
+    assert data_branch.read(api, BRANCH, PATH) == b""
     keep(api, 1)
-    assert branch.read(api, BRANCH, PATH) == b"[1]"
-    assert branch.read(api, BRANCH, "zh/history.json") == b""
+    assert data_branch.read(api, BRANCH, PATH) == b"[1]"
+    assert data_branch.read(api, BRANCH, "zh/history.json") == b""

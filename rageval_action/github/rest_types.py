@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rageval_action.github.payload import Repository, User
+from rageval_action.github.webhook_types import Repository, User
 
 
 class Parent(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Ref(Struct, frozen=True):
     object: GitObject
 
 
-class Compared(Struct, frozen=True):
+class CommitComparison(Struct, frozen=True):
     """`GET /compare/{base}...{head}`: only the merge base is of use."""
 
     merge_base_commit: Commit
@@ -126,7 +126,7 @@ class Permission(Struct, frozen=True):
     permission: str
 
 
-class Made(Struct, frozen=True, kw_only=True):
+class CreatedObject(Struct, frozen=True, kw_only=True):
     """What was created, as far as we need it."""
 
     id: int = 0

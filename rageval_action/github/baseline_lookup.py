@@ -6,20 +6,18 @@ branch made it (`github.origin`). What is not found and what could not be looked
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.errors import RagevalError, RecordError
-from rageval_action.github.answers import Artifact, ArtifactsPage, WorkflowRun
+from rageval_action.errors import RagevalError
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits, read_members
-from rageval_action.github.failures import ApiError
-from rageval_action.github.origin import Origin, made_by, runs_of
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_download import ARTIFACT_BYTES, download_artifact, unpack
 from rageval_action.github.repository import FileAbsent, file_at, first_parents
+from rageval_action.github.rest_types import Artifact, ArtifactsPage, WorkflowRun
+from rageval_action.github.trusted_runs import ExpectedRun, made_by, runs_of
 
 MAX_DISTANCE = 200
 """Commits walked back along first parents before the search gives up."""
@@ -32,7 +30,7 @@ Check: TypeAlias = "Callable[[Members, str], None]"
 """Given a record's members and the commit it should be of, raises `RagevalError` if it is no such record."""
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class BaselineRequest(Struct, frozen=True, kw_only=True):
     """Which baseline.
 
     Attributes:
@@ -97,12 +95,11 @@ Baseline: TypeAlias = Found | Absent | LookupFailed
 class _Search:
     """One walk down the ladder; keeps what was passed over."""
 
-    def __init__(self, api: Api, wanted: Wanted, check: Check, limits: Limits) -> None:
+    def __init__(self, api: Api, wanted: BaselineRequest, check: Check) -> None:
         self.api = api
         self.wanted = wanted
         self.check = check
-        self.limits = limits
-        self.origin = Origin(
+        self.origin = ExpectedRun(
             repository_id=wanted.repository_id, branch=wanted.branch, workflow_path=wanted.workflow_path
         )
         self.notes: list[str] = []
@@ -137,7 +134,7 @@ class _Search:
                 self.notes.append(f"the artifact of {short} has expired.")
                 continue
             try:
-                members = fetch_members(self.api, artifact, self.wanted.members, self.limits)
+                members = download_artifact(self.api, artifact, self.wanted.members)
                 if not (artifact.digest or "").startswith("sha256:"):
                     self.notes.append(f"the server states no digest for the artifact of {short}.")
                 self.check(members, run.head_sha)
@@ -197,16 +194,15 @@ class _Search:
         return Absent(code="not-recorded", reason=reason, notes=notes)
 
 
-def find_baseline(api: Api, wanted: Wanted, check: Check, limits: Limits) -> Baseline:
+def find_baseline(api: Api, wanted: BaselineRequest, check: Check) -> Baseline:
     """The artifact of the exact commit, else of its nearest first-parent ancestor that has one.
 
     Args:
         api: GitHub.
         wanted: what is looked for.
         check: validates a record before it is believed.
-        limits: caps of download and unpacking.
     """
-    search = _Search(api, wanted, check, limits)
+    search = _Search(api, wanted, check)
     if not wanted.workflow_path:
         return LookupFailed(reason="the runner does not say which workflow this is; set `baseline-workflow`.")
     try:
@@ -215,7 +211,7 @@ def find_baseline(api: Api, wanted: Wanted, check: Check, limits: Limits) -> Bas
         return LookupFailed(reason=error.message, notes=tuple(search.notes))
 
 
-def baseline_file(api: Api, folder: str, wanted: Wanted, check: Check, limits: Limits) -> Baseline:
+def baseline_file(api: Api, folder: str, wanted: BaselineRequest, check: Check) -> Baseline:
     """A record kept in the repository, as it stands at the base commit: a folder or a zip.
 
     Args:
@@ -223,10 +219,9 @@ def baseline_file(api: Api, folder: str, wanted: Wanted, check: Check, limits: L
         folder: path from the repository's root.
         wanted: `sha` and `members` count.
         check: validates the record; called with an empty commit, since the file may be older than its commit.
-        limits: caps.
     """
     try:
-        members = _file_members(api, folder.strip("/"), wanted, limits)
+        members = _file_members(api, folder.strip("/"), wanted)
         if members is None:
             return Absent(code="first-run", reason=f"the base branch has no record at {folder}.")
         check(members, "")
@@ -235,29 +230,13 @@ def baseline_file(api: Api, folder: str, wanted: Wanted, check: Check, limits: L
     return Found(members=members, rung="file", sha=wanted.sha)
 
 
-def fetch_members(api: Api, artifact: Artifact, names: tuple[str, ...], limits: Limits) -> dict[str, bytes]:
-    """The members `names` of an artifact whose bytes agree with the digest that the server states.
-
-    Raises:
-        ApiError: it cannot be had, or is too large.
-        RecordError: `record.bad-digest`, `record.bad-archive`: the bytes are not what they should be.
-    """
-    if artifact.size_in_bytes > limits.archive:
-        raise ApiError("too-large", f"the artifact has {artifact.size_in_bytes:,} bytes.")
-    data = api.download(api.repo(f"actions/artifacts/{artifact.id}/zip"), limits.archive)
-    kind, _, digest = (artifact.digest or "").partition(":")
-    if kind == "sha256" and not hmac.compare_digest(hashlib.sha256(data).hexdigest(), digest.lower()):
-        raise RecordError("record.bad-digest", "its bytes do not have the digest that GitHub states.")
-    return read_members(data, names, limits)
-
-
-def _file_members(api: Api, path: str, wanted: Wanted, limits: Limits) -> dict[str, bytes] | None:
+def _file_members(api: Api, path: str, wanted: BaselineRequest) -> dict[str, bytes] | None:
     if path.endswith(".zip"):
-        packed = file_at(api, path, wanted.sha, limits.archive)
-        return None if isinstance(packed, FileAbsent) else read_members(packed.data, wanted.members, limits)
+        packed = file_at(api, path, wanted.sha, ARTIFACT_BYTES)
+        return None if isinstance(packed, FileAbsent) else unpack(packed.data, wanted.members)
     members: dict[str, bytes] = {}
     for name in wanted.members:
-        file = file_at(api, f"{path}/{name}", wanted.sha, limits.archive)
+        file = file_at(api, f"{path}/{name}", wanted.sha, ARTIFACT_BYTES)
         if isinstance(file, FileAbsent):
             if not members and name == wanted.members[0]:
                 return None

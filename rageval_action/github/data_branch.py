@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.answers import GitCommit, GitObject, Ref
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.repository import FileFound, file_at
+from rageval_action.github.rest_types import GitCommit, GitObject, Ref
 
 FILE_BYTES = 32 << 20
 """A file of ours is never larger."""
@@ -37,7 +37,7 @@ Renew: TypeAlias = "Callable[[bytes], Mapping[str, str]]"
 """Given what a file holds (nothing where it is new), the files of the next commit by their paths."""
 
 
-def keep(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
+def update(api: Api, branch: str, path: str, renew: Renew, message: str) -> str:
     """Commit `renew(file at path)` to `branch`, which is begun without a parent when it is not there.
 
     Who else commits meanwhile is never overwritten: the branch only moves forward, and `renew` is asked again.

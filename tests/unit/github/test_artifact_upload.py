@@ -17,15 +17,14 @@ from pathlib import Path
 import pytest
 import requests
 
-from rageval_action.github import artifact
-from rageval_action.github.api import Budget
-from rageval_action.github.artifact import Service, packed, supported, upload
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError
-from rageval_action.github.workflow import Log
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_upload import BLOCK, Uploader, packed, supported
+from rageval_action.github.runner import Token
+from rageval_action.github.workflow_commands import Log
+from rageval_action.http_client import Budget
 from tests.fakes.github_results import FakeResults, runtime_token
 from tests.fakes.npm import npm_package
-from tests.unit.github.conftest import FastClock
+from tests.unit.github.conftest import FastClock, network
 
 FILES = {"record.json": b'{"a": 1}', "rankings.jsonl": b"{}\n" * 1000, "corpus.npz": bytes(range(256)) * 40}
 
@@ -37,17 +36,22 @@ def results() -> Iterator[FakeResults]:
     assert fake.broken == []
 
 
-def put(url: str, token: str, clock: FastClock, name: str = "rageval-default", seconds: float = 60.0) -> str:
+def put(
+    url: str,
+    token: str,
+    clock: FastClock,
+    name: str = "rageval-default",
+    seconds: float = 60.0,
+    block: int = BLOCK,
+) -> str:
     stream = io.StringIO()
-    upload(Service(url=url, token=Token(token)), name, FILES, Budget(seconds, clock.handle()), Log(stream))
+    budget = Budget(seconds, clock.handle())
+    Uploader(url, Token(token), budget, network(), Log(stream), block).upload(name, FILES)
     return stream.getvalue()
 
 
-def test_blocks_list_and_digest(
-    results: FakeResults, clock: FastClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(artifact, "_BLOCK", 200)
-    log = put(results.url, results.token, clock)
+def test_blocks_list_and_digest(results: FakeResults, clock: FastClock) -> None:
+    log = put(results.url, results.token, clock, block=200)
     with zipfile.ZipFile(io.BytesIO(results.artifacts["rageval-default"])) as archive:
         assert {name: archive.read(name) for name in archive.namelist()} == FILES
     assert results.log[0] == "CreateArtifact"

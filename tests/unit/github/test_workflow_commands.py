@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rageval_action.github.workflow import SUMMARY_BYTES, Log, Place, fit_lines, write_outputs, write_summary
+from rageval_action.github.workflow_commands import (
+    SUMMARY_BYTES,
+    Log,
+    Place,
+    fit_lines,
+    write_outputs,
+    write_summary,
+)
 from tests.fakes.npm import npm_package
 
 

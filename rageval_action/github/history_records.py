@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.core.model.record import RECORD, RECORD_BYTES, decode_record
 from rageval_action.errors import RagevalError, RecordError
-from rageval_action.github.answers import Artifact, ArtifactsPage, WorkflowRun
+from rageval_action.github import artifact_download
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
-from rageval_action.github.baseline import fetch_members
-from rageval_action.github.failures import ApiError
-from rageval_action.github.origin import Origin, made_by, runs_of
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_download import download_artifact
+from rageval_action.github.rest_types import Artifact, ArtifactsPage, WorkflowRun
+from rageval_action.github.trusted_runs import ExpectedRun, made_by, runs_of
 
 EVENTS = ("push", "schedule", "workflow_dispatch", "repository_dispatch")
 """Events that measure a branch as it stands. A pull request is none, though a fork's branch may have the same name."""
 
-LIMITS = Limits(member=RECORD_BYTES)
+LIMITS = replace(artifact_download.LIMITS, member=RECORD_BYTES)
 NAMED = 10
 """Commits named in a note; those beyond are counted."""
 
@@ -37,7 +38,7 @@ class Gathered(Struct, frozen=True, kw_only=True):
 
 
 def gather(
-    api: Api, origin: Origin, artifact: str, known: Container[int], save: Callable[[int, bytes], None]
+    api: Api, origin: ExpectedRun, artifact: str, known: Container[int], save: Callable[[int, bytes], None]
 ) -> Gathered:
     """Give the `record.json` of every run of that origin to `save`, newest first.
 
@@ -80,7 +81,7 @@ def gather(
     return Gathered(fetched=fetched, lost=lost, notes=tuple(notes))
 
 
-def _listed(api: Api, origin: Origin, name: str) -> tuple[list[tuple[Artifact, WorkflowRun]], list[str]]:
+def _listed(api: Api, origin: ExpectedRun, name: str) -> tuple[list[tuple[Artifact, WorkflowRun]], list[str]]:
     """The newest artifact of that name of each run, newest first.
 
     The repository's list of artifacts is read, not each run's: hundreds of runs would use up an hour's calls.
@@ -105,7 +106,7 @@ def _listed(api: Api, origin: Origin, name: str) -> tuple[list[tuple[Artifact, W
 
 
 def _record(api: Api, item: Artifact, run: WorkflowRun) -> bytes:
-    data = fetch_members(api, item, (RECORD,), LIMITS)[RECORD]
+    data = download_artifact(api, item, (RECORD,), LIMITS)[RECORD]
     if decode_record(data, place=f"artifact {item.id}").git.sha != run.head_sha:
         raise RecordError("record.other-commit", "it is of another commit than the run that made it.")
     return data

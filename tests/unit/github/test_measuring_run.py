@@ -8,11 +8,10 @@ import pytest
 
 from rageval_action.errors import RagevalError
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import PullRequest
-from rageval_action.github.failures import ApiError
-from rageval_action.github.payload import Repository, User, WorkflowRunPayload
-from rageval_action.github.source import NoTarget, base_commit, candidate_members, find_pull_request
+from rageval_action.github.measuring_run import NoTarget, base_commit, candidate_members, find_pull_request
+from rageval_action.github.webhook_types import Repository, User, WorkflowRunPayload
 from tests.fakes.github import FORK_ID, REPOSITORY_ID
 from tests.fakes.github_server import FakeGitHub
 
@@ -87,19 +86,18 @@ def test_the_base_is_the_merge_commits_first_parent(github: FakeGitHub, api: Api
 
 
 def test_the_record_of_that_run_and_no_other(github: FakeGitHub, api: Api) -> None:
-    limits = Limits()
     fork = {"head_repository": {"id": FORK_ID, "full_name": "mallory/docs"}, "event": "pull_request"}
     github.state.run(99, HEAD, **fork)
     github.state.run(98, HEAD, **fork)
     with pytest.raises(ApiError) as error:
-        candidate_members(api, run_of(), "rageval-default", ("r",), limits)
+        candidate_members(api, run_of(), "rageval-default", ("r",))
     assert error.value.failure == "not-found"
     github.state.artifact(98, {"r": b"other run"})
     github.state.artifact(99, {"r": b"first"})
     github.state.artifact(99, {"r": b"second"})
     github.state.artifact(99, {"r": b"other sha"}, head_sha="e" * 40)
     github.state.artifact(99, {"r": b"other name"}, name="rageval-x")
-    assert candidate_members(api, run_of(), "rageval-default", ("r",), limits) == {"r": b"second"}
+    assert candidate_members(api, run_of(), "rageval-default", ("r",)) == {"r": b"second"}
     github.state.artifact(99, {"r": b"bad"}, digest="sha256:00")
     with pytest.raises(RagevalError):
-        candidate_members(api, run_of(), "rageval-default", ("r",), limits)
+        candidate_members(api, run_of(), "rageval-default", ("r",))

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from typing import Any
 
 import msgspec
 import pytest
 
 from rageval_action.core.model.record import GitInfo, Record
-from rageval_action.github import api as api_module
-from rageval_action.github import history
+from rageval_action.github import history_records
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
-from rageval_action.github.history import Gathered, gather
-from rageval_action.github.origin import Origin
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.history_records import Gathered, gather
+from rageval_action.github.trusted_runs import ExpectedRun
 from tests.fakes.github import FORK_ID, REPOSITORY_ID, WORKFLOW
 from tests.fakes.github_server import FakeGitHub
 from tests.unit.reports.situations import record as situation
 
 NAME = "rageval-default"
-ORIGIN = Origin(repository_id=REPOSITORY_ID, branch="main", workflow_path=WORKFLOW)
+ORIGIN = ExpectedRun(repository_id=REPOSITORY_ID, branch="main", workflow_path=WORKFLOW)
 MADE = situation([1, 2]).record
 
 
@@ -57,7 +56,7 @@ def collect(api: Api, known: Container[int] = ()) -> tuple[Gathered, dict[int, s
 def test_every_run_that_measured_the_branch_counts(api: Api, github: FakeGitHub, chain: list[str]) -> None:
     made = [
         put(github, n, sha, event=event)
-        for n, (sha, event) in enumerate(zip(chain[:4], history.EVENTS, strict=True), 1)
+        for n, (sha, event) in enumerate(zip(chain[:4], history_records.EVENTS, strict=True), 1)
     ]
     found, saved = collect(api)
     assert list(saved) == made[::-1]
@@ -109,7 +108,7 @@ def test_expired_records_are_named(api: Api, github: FakeGitHub, chain: list[str
 
 
 def test_many_expired_records_are_counted(api: Api, github: FakeGitHub) -> None:
-    for number, sha in enumerate(github.state.chain(history.NAMED + 3), start=1):
+    for number, sha in enumerate(github.state.chain(history_records.NAMED + 3), start=1):
         put(github, number, sha, expired=True)
     (note,) = collect(api)[0].notes
     assert note.endswith(" and 3 more.")
@@ -176,7 +175,7 @@ def test_a_limit_ends_the_search_and_says_how_many_are_left(
 ) -> None:
     for number, sha in enumerate(chain, start=1):
         put(github, number, sha)
-    listing = len(history.EVENTS) + 1
+    listing = len(history_records.EVENTS) + 1
     github.remaining = listing + 2
     found, saved = collect(api)
     assert list(saved.values()) == [chain[5], chain[4]]
@@ -201,11 +200,8 @@ def test_all_pages_are_read(api: Api, github: FakeGitHub) -> None:
     assert list(collect(api, known)[1].values()) == [shas[0]]
 
 
-def test_more_artifacts_than_can_be_listed_are_told(
-    api: Api, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_module, "PAGE_SIZE", 2)
-    monkeypatch.setattr(api_module, "MAX_PAGES", 2)
+def test_more_artifacts_than_can_be_listed_are_told(make_api: Callable[..., Api], github: FakeGitHub) -> None:
+    api = make_api(page_size=2, max_pages=2)
     shas = github.state.chain(6)
     for number, sha in enumerate(shas, start=1):
         put(github, number, sha)

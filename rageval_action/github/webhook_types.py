@@ -24,7 +24,7 @@ class Repository(Struct, frozen=True, kw_only=True):
     owner: User = User()
 
 
-class End(Struct, frozen=True, kw_only=True):
+class BranchEnd(Struct, frozen=True, kw_only=True):
     """One end of a pull request. `repo` is null when the fork was deleted."""
 
     sha: str
@@ -37,8 +37,8 @@ class PullRequestPayload(Struct, frozen=True, kw_only=True):
 
     number: int
     state: Literal["open", "closed"]
-    head: End
-    base: End
+    head: BranchEnd
+    base: BranchEnd
     user: User | None = None
     draft: bool = False
     merge_commit_sha: str | None = None

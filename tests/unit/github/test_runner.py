@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import Token, evaluation_id, read_runner, workflow_path
+from rageval_action.github.runner import Token, evaluation_id, read_runner, workflow_path
 
 GOOD = {
     "GITHUB_API_URL": "https://ghes.example/api/v3/",

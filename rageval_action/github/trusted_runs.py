@@ -9,14 +9,14 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from rageval_action.github.answers import Artifact, RunsPage, WorkflowRun
-from rageval_action.github.api import PAGE_SIZE, Api
+from rageval_action.github.api import Api
+from rageval_action.github.rest_types import Artifact, RunsPage, WorkflowRun
 
 MOST_RUNS = 1000
 """A filtered list of runs ends there, whatever its pages say."""
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class ExpectedRun(Struct, frozen=True, kw_only=True):
     """Where a record must come from.
 
     Attributes:
@@ -35,7 +35,7 @@ def workflow_file(name: str) -> str:
     return f".github/workflows/{name}" if name and "/" not in name else name
 
 
-def runs_of(api: Api, origin: Origin, event: str) -> Iterator[WorkflowRun]:
+def runs_of(api: Api, origin: ExpectedRun, event: str) -> Iterator[WorkflowRun]:
     """Runs of that origin which `event` started, newest first.
 
     Raises:
@@ -46,11 +46,11 @@ def runs_of(api: Api, origin: Origin, event: str) -> Iterator[WorkflowRun]:
     pages = api.pages(api.repo(f"actions/workflows/{name}/runs"), RunsPage, query)
     for number, page in enumerate(pages, start=1):
         yield from (run for run in page.workflow_runs if run.event == event and _is_of(run, origin))
-        if number * PAGE_SIZE >= MOST_RUNS:
+        if number * api.page_size >= MOST_RUNS:
             break
 
 
-def _is_of(run: WorkflowRun, origin: Origin) -> bool:
+def _is_of(run: WorkflowRun, origin: ExpectedRun) -> bool:
     return (
         run.head_branch == origin.branch
         and run.repository.id == origin.repository_id
@@ -60,7 +60,7 @@ def _is_of(run: WorkflowRun, origin: Origin) -> bool:
     )
 
 
-def made_by(artifact: Artifact, run: WorkflowRun, origin: Origin) -> bool:
+def made_by(artifact: Artifact, run: WorkflowRun, origin: ExpectedRun) -> bool:
     """Whether `run`, which is of that origin, made the artifact."""
     made = artifact.workflow_run
     return made is not None and (

@@ -6,25 +6,24 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.errors import RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
-from rageval_action.github.baseline import (
+from rageval_action.github.baseline_lookup import (
     Absent,
     Baseline,
+    BaselineRequest,
     Found,
     LookupFailed,
-    Wanted,
     baseline_file,
     find_baseline,
 )
 from tests.fakes.github import FORK_ID, REPOSITORY_ID, WORKFLOW, zipped
 from tests.fakes.github_server import FAULTS, FakeGitHub
-from tests.unit.github.conftest import FastClock
+from tests.unit.github.conftest import IMPATIENT, FastClock
 
 NAMES = ("record.json", "rankings.jsonl")
-LIMITS = Limits()
 
 
 def record(sha: str) -> dict[str, bytes]:
@@ -37,7 +36,7 @@ def check(members: Any, sha: str) -> None:
         raise RecordError("record.other-commit", "it is of another commit.")
 
 
-def wanted(sha: str, **given: Any) -> Wanted:
+def wanted(sha: str, **given: Any) -> BaselineRequest:
     fields: dict[str, Any] = {
         "sha": sha,
         "branch": "main",
@@ -46,7 +45,7 @@ def wanted(sha: str, **given: Any) -> Wanted:
         "repository_id": REPOSITORY_ID,
         "members": NAMES,
     }
-    return Wanted(**(fields | given))
+    return BaselineRequest(**(fields | given))
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def put(github: FakeGitHub, run_id: int, sha: str, **given: Any) -> None:
 
 
 def look(api: Api, sha: str, **given: Any) -> Baseline:
-    return find_baseline(api, wanted(sha, **given), check, LIMITS)
+    return find_baseline(api, wanted(sha, **given), check)
 
 
 def test_the_exact_commit(github: FakeGitHub, api: Api, chain: list[str]) -> None:
@@ -261,8 +260,7 @@ def test_no_lasting_fault_at_any_call_passes_as_no_baseline(
         github.log.clear()
         names: list[str] = []
         github.always = lambda name, at=broken, seen=names: fault if _nth(name, at, seen) else ""
-        api = make_api(seconds=20.0)
-        api._timeout = lambda: (0.3, 0.3)  # type: ignore[method-assign]
+        api = make_api(seconds=20.0, limits=replace(IMPATIENT, read_s=0.3))
         result = look(api, chain[5])
         assert not isinstance(result, Absent), (fault, broken, github.log)
         if fault != "bad-json":
@@ -294,23 +292,23 @@ def test_one_passing_fault_at_any_call_is_survived(
 
 def test_a_record_kept_in_the_repository(github: FakeGitHub, api: Api, chain: list[str]) -> None:
     sha = chain[5]
-    assert isinstance(baseline_file(api, "base", wanted(sha), check, LIMITS), Absent)
+    assert isinstance(baseline_file(api, "base", wanted(sha), check), Absent)
     for name, data in record("older").items():
         github.state.files[sha, f"base/{name}"] = data
-    found = baseline_file(api, "base/", wanted(sha), check, LIMITS)
+    found = baseline_file(api, "base/", wanted(sha), check)
     assert isinstance(found, Found)
     assert (found.rung, found.sha) == ("file", sha)
     github.state.files[sha, "base.zip"] = zipped(record("older"))
-    assert isinstance(baseline_file(api, "base.zip", wanted(sha), check, LIMITS), Found)
+    assert isinstance(baseline_file(api, "base.zip", wanted(sha), check), Found)
     del github.state.files[sha, "base/rankings.jsonl"]
-    assert isinstance(baseline_file(api, "base", wanted(sha), check, LIMITS), LookupFailed)
-    assert isinstance(baseline_file(api, "../base", wanted(sha), check, LIMITS), LookupFailed)
+    assert isinstance(baseline_file(api, "base", wanted(sha), check), LookupFailed)
+    assert isinstance(baseline_file(api, "../base", wanted(sha), check), LookupFailed)
 
 
 def test_a_file_that_cannot_be_looked_up_is_not_absent(
     github: FakeGitHub, api: Api, chain: list[str]
 ) -> None:
     github.always = lambda name: "500" if "/contents/" in name else ""
-    assert isinstance(baseline_file(api, "base", wanted(chain[5]), check, LIMITS), LookupFailed)
+    assert isinstance(baseline_file(api, "base", wanted(chain[5]), check), LookupFailed)
     github.always = lambda name: "500" if "/commits/" in name else ""
-    assert isinstance(baseline_file(api, "base", wanted(chain[5]), check, LIMITS), LookupFailed)
+    assert isinstance(baseline_file(api, "base", wanted(chain[5]), check), LookupFailed)
