@@ -119,9 +119,9 @@ def report(
     if json_target:
         write_json(json_target, summary)
     if markdown:
-        from rageval_action.reports.render import markdown as render
+        from rageval_action.reports.comment_and_summary import comment
 
-        write_text(markdown, render(shown))
+        write_text(markdown, comment(shown))
     if "-" not in (json_target, markdown):
         from rageval_action.reports.terminal import show
 

@@ -33,7 +33,7 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     from rageval_action.core.comparing.query_layout import sights
     from rageval_action.core.labels.linking import unit_of
     from rageval_action.records import read_record
-    from rageval_action.reports.explain import lines
+    from rageval_action.reports.query_explanation import lines
 
     with errors_as_json(json_target):
         candidate = read_record(record)
@@ -81,7 +81,7 @@ def _near(query: str, ids: list[str]) -> str:
 
 def _change(before: Any, candidate: Any, query_id: str) -> Any:
     from rageval_action.core.comparing.comparison import compare
-    from rageval_action.core.measuring.measures import parse_measures
+    from rageval_action.core.measuring.measures import headline_measure, parse_measures
 
-    measures = parse_measures([f"recall@{candidate.record.k}"])
+    measures = parse_measures([headline_measure(candidate.record.k)])
     return next((one for one in compare(before, candidate, measures).queries if one.id == query_id), None)

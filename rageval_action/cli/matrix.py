@@ -98,12 +98,11 @@ def _outcome(name: str, config: Config) -> Any:
 
 
 def _measures(config: Config) -> list[str]:
-    """The headline measure first, then the ladder or what was asked for."""
+    """The ladder or what was asked for, the headline measure first."""
     from rageval_action import pipeline
+    from rageval_action.core.measuring.measures import headline_measure, in_order
 
-    named = [str(measure) for measure in pipeline.chosen_measures(config)]
-    headline = f"recall@{config.k}"
-    return [headline, *(name for name in named if name != headline)]
+    return in_order(map(str, pipeline.chosen_measures(config)), headline_measure(config.k))
 
 
 def _report(made: Any, json_target: str, markdown: str, page: str) -> None:

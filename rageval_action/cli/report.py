@@ -31,8 +31,7 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     The file holds everything it needs and asks for nothing from anywhere, so it can be kept with the record.
     """
     from rageval_action.records import read_record
-    from rageval_action.reports.html import html
-    from rageval_action.reports.page import page
+    from rageval_action.reports.html_report import html, page
 
     candidate = read_record(record)
     before = read_record(baseline) if baseline else None

@@ -10,6 +10,7 @@ from rageval_action.core.comparing.loss_clusters import Cluster, losses
 from rageval_action.core.comparing.measure_rows import MARGIN, MeasureRow
 from rageval_action.core.judging.document import ComparisonDocument, GateResult
 from rageval_action.core.judging.verdict import Reason, Word
+from rageval_action.core.measuring.measures import headline_measure, is_measure
 from rageval_action.core.statistics.paired_comparison import queries_needed, smallest_detectable
 from rageval_action.core.wording import lists, numbers
 
@@ -124,7 +125,7 @@ def _reading(document: ComparisonDocument) -> str:
 
 def headline(document: ComparisonDocument) -> MeasureRow | None:
     """The row of the headline measure over all queries."""
-    name = f"recall@{document.k}"
+    name = headline_measure(document.k)
     return next((row for row in document.measures if row.slice is None and row.measure == name), None)
 
 
@@ -193,7 +194,7 @@ def _sentence(text: str) -> str:
 def _is_name(text: str) -> bool:
     """True when the first word is a measure or a slice, whose letters mean what they are."""
     word = text.split(" ", 1)[0]
-    return any(mark in word for mark in "@:") or word in ("mrr", "map", "r-precision")
+    return ":" in word or is_measure(word)
 
 
 def _reason(reason: Reason, document: ComparisonDocument) -> str:
@@ -279,7 +280,7 @@ def hardest(document: ComparisonDocument, groups: Sequence[Cluster]) -> str:
     rows = [
         row
         for row in document.measures
-        if row.slice and not row.small and row.measure == f"recall@{document.k}" and row.worse
+        if row.slice and not row.small and row.measure == headline_measure(document.k) and row.worse
     ]
     worst = min(rows, key=lambda row: row.delta, default=None)
     whole = headline(document)

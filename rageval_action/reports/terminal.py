@@ -73,9 +73,9 @@ def _measures(title: str, rows: Sequence[MeasureLine], *, sliced: bool, compared
 
 
 def _short(counts: str) -> str:
-    """`24 worse, 10 better` -> `24/10`."""
+    """`24 worse, 10 better` -> `24/10`; what is neither stays in words."""
     worse, found, better = counts.partition(" worse, ")
-    return f"{worse}/{better.removesuffix(' better')}" if found else "–"
+    return f"{worse}/{better.removesuffix(' better')}" if found else counts if "," in counts else "–"
 
 
 def _queries(title: str, rows: Sequence[QueryLine], *, up: bool) -> Table:
@@ -107,7 +107,7 @@ def _tables(view: ReportView) -> Iterator[Table]:
         gained = view.gained[:MOST_GAINED]
         yield _queries(_title("Gained or better", view.gained_total, len(gained)), gained, up=True)
     if view.slices:
-        yield _measures(f"recall@{view.k} by slice", view.slices, sliced=True, compared=True)
+        yield _measures(f"{view.headline} by slice", view.slices, sliced=True, compared=True)
     if view.gates:
         yield Table("Gates", ["result", "gate"], [[gate.name, gate.text] for gate in view.gates])
 
@@ -216,7 +216,7 @@ def _rich(view: ReportView, out: TextIO) -> None:
         console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
     for table in _tables(view):
         shown = RichTable(
-            title=escape.visible(table.title) or None,
+            title=Text(escape.visible(table.title)) if table.title else None,
             title_justify="left",
             title_style="bold",
             header_style="dim",

@@ -11,7 +11,8 @@ class MeasureLine(Struct, frozen=True, kw_only=True):
     Attributes:
         headline: the measure that everything else is judged by.
         before, delta, interval, reading, counts: empty when there is no baseline.
-        tone: `worse`, `better`, `same` or `unclear`: what `reading` says, for surfaces that colour.
+        tone: `worse`, `better`, `same`, `unclear` or `changed` (for better or worse): what `reading` says, for surfaces
+            that colour.
         note: what a reader must know about this row alone.
         after_value, before_value, low, high: the same numbers for charts, rounded alike.
     """

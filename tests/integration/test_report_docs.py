@@ -19,8 +19,8 @@ from rageval_action.core.comparing.loss_clusters import ADVICE
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.model.record import GitInfo, RunRecord
 from rageval_action.core.series.history import MOST_KEPT, point
+from rageval_action.reports.comment_and_summary import comment as rendered
 from rageval_action.reports.links import Links
-from rageval_action.reports.render import markdown
 from rageval_action.reports.view import view
 from rageval_action.world import real_world
 
@@ -73,7 +73,7 @@ def told(runs: dict[str, RunRecord]) -> ComparisonDocument:
 
 @pytest.fixture(scope="module")
 def comment(told: ComparisonDocument, runs: dict[str, RunRecord]) -> str:
-    return markdown(view(told, runs["candidate"].record), LINKS)
+    return rendered(view(told, runs["candidate"].record), LINKS)
 
 
 def test_the_example_comment_is_the_one_that_the_examples_get(comment, request):

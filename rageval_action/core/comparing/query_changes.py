@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rageval_action.core.labels.judged_items import Item, best_rank, items_of, places_of, unit_name
 from rageval_action.core.labels.label_transfer import Applied, Side
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.measuring.miss_causes import MOST_RIVALS, Scene, miss_of, rivals, scene
 from rageval_action.core.model.corpus import Lookup
 from rageval_action.core.model.record import Miss, QueryRow
@@ -101,7 +102,7 @@ def _reworded(row: QueryRow, k: int) -> QueryChange:
     return QueryChange(
         id=row.query_id,
         change="changed",
-        measure=f"recall@{k}",
+        measure=headline_measure(k),
         cause="query-changed",
         baseline_rank=None,
         candidate_rank=None,
@@ -137,7 +138,7 @@ def _change(moves: _Moves) -> QueryChange | None:
     return QueryChange(
         id=row.query_id,
         change=kind,
-        measure=f"recall@{k}",
+        measure=headline_measure(k),
         cause=miss.cause,
         baseline_rank=old_rank or None,
         candidate_rank=new_rank or None,

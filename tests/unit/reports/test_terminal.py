@@ -11,7 +11,7 @@ from rageval_action.core.comparing.explanation import explain
 from rageval_action.core.comparing.query_layout import sights
 from rageval_action.core.judging.document import failures
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.reports import explain as explained
+from rageval_action.reports import query_explanation as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
 from tests.unit.reports.situations import GOOD, NASTY, Situation, judged, lowered, old, spoilt
