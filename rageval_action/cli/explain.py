@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 
@@ -14,14 +15,16 @@ from rageval_action.cli.safe_echo import say
 @click.command()
 @click.argument("query")
 @click.argument("record")
-@click.option("--baseline", default="", metavar="RECORD", help="Record to compare with.")
+@text_option("--baseline", "RECORD", "Record to compare with.")
+@text_option("--snapshot", "DIR", "Snapshot of RECORD: shows texts and shared words.")
 @click.option(
-    "--snapshot", default="", metavar="DIR", help="Snapshot of RECORD: shows texts and shared words."
+    "--show",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="Lines of each ranking. Default: k and five more.",
 )
-@click.option("--show", default=0, metavar="N", help="Lines of each ranking. Default: k and five more.")
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Write it as JSON; - is standard output."
-)
+@json_option("the explanation")
 def explain(query: str, record: str, baseline: str, snapshot: str, show: int, json_target: str) -> None:
     """Explain what happened to QUERY (an id, or words of its text) in RECORD.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.core.wording.escape import log_text
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
 
@@ -23,16 +24,10 @@ EXAMPLES = 3
 
 @click.command()
 @click.argument("location", metavar="FILE")
-@click.option("--snapshot", default="", metavar="DIR", help="Index to compare the set with.")
-@click.option(
-    "--synonyms", default="", metavar="FILE", help="Words that mean the same: a line each, comma-separated."
-)
-@click.option(
-    "--tag-variants", default="", metavar="FILE", help="Write the set with the variants found as tags."
-)
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Every finding as JSON; - is standard output."
-)
+@text_option("--snapshot", "DIR", "Index to compare the set with.")
+@text_option("--synonyms", "FILE", "Words that mean the same: a line each, comma-separated.")
+@text_option("--tag-variants", "FILE", "Write the set with the variants found as tags.")
+@json_option("every finding")
 @click.option("--all", "show_all", is_flag=True, help="Show every row of every finding.")
 @click.option("--strict", is_flag=True, help="End with exit code 1 when there are warnings.")
 @reading_options

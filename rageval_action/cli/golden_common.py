@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError
 
@@ -24,22 +25,10 @@ def reading_options(function: F) -> F:
     for option in reversed(
         (
             click.option("--format", "format_", default="auto", help="Format; default: told by the content."),
-            click.option(
-                "--map", "mapped", default="", metavar="OURS=THEIRS,…", help="Fields, for example query=soru."
-            ),
-            click.option(
-                "--list-separator",
-                "separator",
-                default="",
-                metavar="TEXT",
-                help="Between ids in a cell, or none.",
-            ),
-            click.option(
-                "--id-template", default="", metavar="TEXT", help='Joins ids of several parts: "{0}-{1}".'
-            ),
-            click.option(
-                "--grade-map", default="", metavar="OLD=NEW,…", help="Grades that run otherwise: 1=4,2=3."
-            ),
+            text_option("--map", "OURS=THEIRS,…", "Fields, for example query=soru.", "mapped"),
+            text_option("--list-separator", "TEXT", "Between ids in a cell, or none.", "separator"),
+            text_option("--id-template", "TEXT", 'Joins ids of several parts: "{0}-{1}".'),
+            text_option("--grade-map", "OLD=NEW,…", "Grades that run otherwise: 1=4,2=3."),
         )
     ):
         function = option(function)

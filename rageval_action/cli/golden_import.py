@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing, tell
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
 @click.command("import")
 @click.argument("location", metavar="FILE")
 @click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines to write.")
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Index to look ids, texts, spans and pages up in."
-)
+@text_option("--snapshot", "DIR", "Index to look ids, texts, spans and pages up in.")
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 @reading_options
 def import_(

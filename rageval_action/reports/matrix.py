@@ -7,7 +7,7 @@ from typing import TextIO
 
 from rageval_action.core.measuring.measures import more_is_better
 from rageval_action.core.series.matrix import Against, Configuration, Matrix, Measured, NotRun
-from rageval_action.core.wording import escape, lists, numbers
+from rageval_action.core.wording import columns, escape, lists, numbers
 
 NOT_RUN, NOT_TIMED = "not run", "not timed"
 STAGES = ("embed", "retrieve", "rerank", "total")
@@ -112,11 +112,7 @@ def show(matrix: Matrix, out: TextIO) -> None:
             console.print(Text(escape.visible(line)))
         return
     rows = [[escape.log_line(cell) for cell in row] for row in (head(matrix), *body(matrix))]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        out.write(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
-        )
+    out.writelines(line + "\n" for line in columns.in_line(rows))
     for line in notes(matrix):
         out.write(escape.log_line(line) + "\n")
 

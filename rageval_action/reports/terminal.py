@@ -7,7 +7,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from rageval_action.core.wording import escape, lists
+from rageval_action.core.wording import columns, escape, lists
 from rageval_action.reports.view import ReportView
 from rageval_action.reports.view_types import MeasureLine, QueryLine
 
@@ -176,30 +176,9 @@ def _indented(line: str) -> str:
 def aligned(table: Table) -> Iterator[str]:
     """The rows of a table with their columns in line, indented."""
     rows = [[escape.log_line(cell) for cell in row] for row in [table.head, *table.body]]
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(table.head))]
-    for row in rows:
-        cells = [
-            _padded(cell, width, right=name in NUMERIC)
-            for cell, width, name in zip(row, widths, table.head, strict=True)
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
-
-
-def _padded(cell: str, width: int, *, right: bool) -> str:
-    blanks = " " * (width - _width(cell))
-    return blanks + cell if right else cell + blanks
-
-
-def _width(text: str) -> int:
-    """Columns on a terminal: wide East Asian characters take two."""
-    import unicodedata
-
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
-    )
+    right = {at for at, name in enumerate(table.head) if name in NUMERIC}
+    for line in columns.in_line(rows, right=right):
+        yield f"  {line}"
 
 
 def _rich(view: ReportView, out: TextIO) -> None:

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure
+from rageval_action.cli.configuration import configure
 from rageval_action.core.comparing.loss_clusters import ADVICE
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.model.record import GitInfo, RunRecord
@@ -183,10 +183,3 @@ def test_every_advice_is_documented_with_its_source():
     page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
     for name, advice in ADVICE.items():
         assert f"| {name} | {advice.text} | {advice.source} |" in page
-
-
-def test_every_block_of_the_template_is_documented():
-    template = (ROOT / "rageval_action/reports/templates/comment.md.j2").read_text(encoding="utf-8")
-    page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
-    for block in re.findall(r"{% block (\w+) %}", template):
-        assert f"`{block}`" in page
