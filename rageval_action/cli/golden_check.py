@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing
+from rageval_action.cli.golden_common import chunks_of, read, reading_options, refuse_existing
 from rageval_action.cli.options import json_option, text_option
 from rageval_action.core.wording.escape import log_text
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
@@ -40,11 +40,7 @@ def check(
     *,
     show_all: bool,
     strict: bool,
-    format_: str,
-    mapped: str,
-    separator: str,
-    id_template: str,
-    grade_map: str,
+    **reading: str,
 ) -> int:
     """Audit a golden set: labels that match nothing, copies, leaks, wording, and what it can prove.
 
@@ -52,12 +48,10 @@ def check(
     """
     from rageval_action.cli.output import errors_as_json, write_json
     from rageval_action.golden.audit.report import audit
-    from rageval_action.golden.formats import read_golden
 
     with errors_as_json(json_target):
         chunks = chunks_of(snapshot)
-        options = read_options(mapped, separator, id_template, grade_map, chunks)
-        golden = read_golden(location, format=format_, options=options)
+        golden = read(location, chunks, reading)
         result = audit(golden, chunks, _synonyms(synonyms))
         if tag_variants:
             _write_tagged(golden, result, tag_variants)

@@ -12,10 +12,9 @@ from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from rageval_action.core.model.types import Chunk, Notice
-    from rageval_action.golden.interface import ReadOptions
+    from rageval_action.core.model.types import Chunk, GoldenSet, Notice
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -35,20 +34,20 @@ def reading_options(function: F) -> F:
     return function
 
 
-def read_options(
-    mapped: str, separator: str, id_template: str, grade_map: str, corpus: tuple[Chunk, ...]
-) -> ReadOptions:
-    """The options of `reading_options` as a value."""
+def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, str]) -> GoldenSet:
+    """The golden set at `location`, read by the options of `reading_options`."""
     from rageval_action.golden.fields import parse_map
+    from rageval_action.golden.formats import read_golden
     from rageval_action.golden.interface import ReadOptions
 
-    return ReadOptions(
-        fields=parse_map(mapped),
-        separator=separator.replace("\\n", "\n").replace("\\t", "\t"),
-        id_template=id_template,
-        grades=parse_grades(grade_map),
+    options = ReadOptions(
+        fields=parse_map(reading["mapped"]),
+        separator=reading["separator"].replace("\\n", "\n").replace("\\t", "\t"),
+        id_template=reading["id_template"],
+        grades=parse_grades(reading["grade_map"]),
         corpus=corpus,
     )
+    return read_golden(location, format=reading["format_"], options=options)
 
 
 def parse_grades(text: str) -> dict[int, int]:

@@ -16,6 +16,7 @@ from rageval_action.core.measuring.scoring import MeasureScores, ScoreReport, ba
 from rageval_action.core.measuring.scoring import score as score_batch
 from rageval_action.core.measuring.trec_files import TrecRanking, TrecRun, parse_qrels, parse_run
 from rageval_action.core.model.types import Grades, Notice
+from rageval_action.core.wording import lists
 from rageval_action.core.wording.columns import in_line
 from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import GoldenError, RagevalError, RecordError
@@ -127,8 +128,7 @@ def _scores(values: NDArray[np.float64], queries: Sequence[str]) -> MeasureScore
 
 def _some(ids: Sequence[str]) -> str:
     """A count with the first few ids."""
-    more = ", …" if len(ids) > NAMED_QUERIES else ""
-    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'} ({', '.join(ids[:NAMED_QUERIES])}{more})"
+    return f"{lists.queries(len(ids))} ({lists.listed(ids, NAMED_QUERIES)})"
 
 
 def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:

@@ -36,7 +36,9 @@ def snapshot() -> None:
 @text_option("--embeddings", "FILE", "Vectors (.npy), row i for line i of the corpus.")
 @query_vector_options
 @out_option("the snapshot")
-@click.option("--model-name", default="", help="What the manifest calls the model.  [default: from --model]")
+@text_option(
+    "--model-name", "NAME", "What the manifest calls the model.  [default: from --model]", "model_label"
+)
 @click.option("--revision", default="", help="Revision of the model.")
 @click.option("--query-prefix", default=None, help="Put before a query.  [default: by model]")
 @click.option("--document-prefix", default=None, help="Put before a chunk.  [default: by model]")
@@ -68,21 +70,8 @@ def build(json_target: str, **given: Any) -> int:
 
     with errors_as_json(json_target):
         _check(given)
-        plan = Plan(
-            out=Path(given["out"]),
-            model=given["model"],
-            model_label=given["model_name"],
-            revision=given["revision"],
-            query_prefix=given["query_prefix"],
-            document_prefix=given["document_prefix"],
-            metric=given["metric"] or "",
-            dtype=given["dtype"],
-            chunker=given["chunker"],
-            build_id=given["build_id"],
-            source_commit=given["source_commit"],
-            shard_rows=given["shard_rows"],
-            batch_size=given["batch_size"],
-        )
+        named = {name: given[name] for name in Plan.__struct_fields__ if given[name] is not None}
+        plan = Plan(**{**named, "out": Path(given["out"])})
         check_target(plan.out)
         corpus = read_corpus(Path(given["corpus"]))
         say_notices(corpus.notices)

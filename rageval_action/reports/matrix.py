@@ -8,6 +8,7 @@ from typing import TextIO
 from rageval_action.core.measuring.measures import more_is_better
 from rageval_action.core.series.matrix import Against, Configuration, Matrix, Measured, NotRun
 from rageval_action.core.wording import columns, escape, lists, numbers
+from rageval_action.reports.terminal import Table, on_screen
 
 NOT_RUN, NOT_TIMED = "not run", "not timed"
 STAGES = ("embed", "retrieve", "rerank", "total")
@@ -96,18 +97,11 @@ def _cost(row: Configuration) -> str:
 def show(matrix: Matrix, out: TextIO) -> None:
     """Print the matrix: by rich on a terminal, aligned plain text elsewhere."""
     if out.isatty():
-        from rich import box
         from rich.console import Console
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD)
-        for name in head(matrix):
-            table.add_column(Text(escape.visible(name)), overflow="fold")
-        for row in body(matrix):
-            table.add_row(*(Text(escape.visible(cell)) for cell in row))
         console = Console(file=out)
-        console.print(table)
+        console.print(on_screen(Table("", head(matrix), body(matrix))))
         for line in notes(matrix):
             console.print(Text(escape.visible(line)))
         return

@@ -8,7 +8,7 @@ from rageval_action.core.comparing.explanation import Explanation, Passage, Plac
 from rageval_action.core.comparing.query_changes import UPWARDS
 from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports.table_rows import CIRCUMSTANCES
-from rageval_action.reports.terminal import Table, aligned
+from rageval_action.reports.terminal import Table, aligned, indented
 
 SNIPPET = 200
 NAME = 36
@@ -18,9 +18,7 @@ SCORE = 4
 
 def lines(told: Explanation) -> Iterator[str]:
     """The explanation line by line, without any control character from outside."""
-    for line in _lines(told):
-        bare = line.lstrip(" ")
-        yield " " * (len(line) - len(bare)) + escape.log_line(bare)
+    yield from map(indented, _lines(told))
     for table in _rankings(told):
         yield ""
         yield table.title

@@ -55,17 +55,9 @@ def alone(record: Record) -> tuple[MeasureLine, ...]:
     return tuple(
         MeasureLine(
             measure=name,
-            slice="",
             headline=name == headline,
             n=f"{mean.n:,}",
-            before="",
             after=numbers.score(mean.mean),
-            delta="",
-            interval="",
-            reading="",
-            tone="",
-            counts="",
-            note="",
             after_value=_rounded(mean.mean, numbers.DIGITS),
         )
         for name in in_order(record.measures, headline)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
 from rageval_action.core.wording import columns, escape, lists
 from rageval_action.reports.view import ReportView
 from rageval_action.reports.view_types import MeasureLine, QueryLine
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 STYLES = {"CAUTION": "bold red", "WARNING": "bold yellow", "NOTE": "bold cyan", "TIP": "bold green"}
 TONES = {"worse": "red", "better": "green", "unclear": "yellow"}
@@ -156,7 +159,7 @@ def _small(view: ReportView) -> Iterator[str]:
 def plain(view: ReportView) -> Iterator[str]:
     """The report line by line, columns aligned, without any control character from outside."""
     yield escape.log_line(f"{view.title}. {view.sentence}")
-    yield from (_indented(line) for line in _head(view))
+    yield from (indented(line) for line in _head(view))
     for table in _tables(view):
         yield ""
         if table.title:
@@ -167,7 +170,7 @@ def plain(view: ReportView) -> Iterator[str]:
         yield escape.log_line(line)
 
 
-def _indented(line: str) -> str:
+def indented(line: str) -> str:
     """A line made safe, its own indentation kept."""
     bare = line.lstrip(" ")
     return " " * (len(line) - len(bare)) + escape.log_line(bare)
@@ -181,10 +184,34 @@ def aligned(table: Table) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _rich(view: ReportView, out: TextIO) -> None:
+def on_screen(table: Table) -> RichTable:
+    """A table as rich draws it; nothing from outside is markup in it."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(
+        title=Text(escape.visible(table.title)) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
+    for name in table.head:
+        number = name in NUMERIC
+        shown.add_column(
+            Text(escape.visible(name)), justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for place, row in enumerate(table.body):
+        tone = TONES.get(table.tones[place], "") if table.tones else ""
+        cells = [Text(escape.visible(cell)) for cell in row[:-1]]
+        shown.add_row(*cells, Text(escape.visible(row[-1]), style=tone))
+    return shown
+
+
+def _rich(view: ReportView, out: TextIO) -> None:
+    from rich.console import Console
     from rich.text import Text
 
     console = Console(file=out)
@@ -192,24 +219,8 @@ def _rich(view: ReportView, out: TextIO) -> None:
         Text(escape.visible(f"{view.title}."), style=STYLES[view.alert]), Text(escape.visible(view.sentence))
     )
     for line in _head(view):
-        console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
+        console.print(Text(indented(line), style="" if line.startswith("  -") else "dim"))
     for table in _tables(view):
-        shown = RichTable(
-            title=Text(escape.visible(table.title)) if table.title else None,
-            title_justify="left",
-            title_style="bold",
-            header_style="dim",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
-        for column in table.head:
-            shown.add_column(
-                column, justify="right" if column in NUMERIC else "left", no_wrap=column in NUMERIC
-            )
-        for place, row in enumerate(table.body):
-            tone = TONES.get(table.tones[place], "") if table.tones else ""
-            cells = [Text(escape.visible(cell)) for cell in row[:-1]]
-            shown.add_row(*cells, Text(escape.visible(row[-1]), style=tone))
-        console.print(shown)
+        console.print(on_screen(table))
     for line in _tail(view):
         console.print(Text(escape.visible(line)))

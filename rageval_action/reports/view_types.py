@@ -18,17 +18,17 @@ class MeasureLine(Struct, frozen=True, kw_only=True):
     """
 
     measure: str
-    slice: str
+    slice: str = ""
     headline: bool
     n: str
-    before: str
+    before: str = ""
     after: str
-    delta: str
-    interval: str
-    reading: str
-    tone: str
-    counts: str
-    note: str
+    delta: str = ""
+    interval: str = ""
+    reading: str = ""
+    tone: str = ""
+    counts: str = ""
+    note: str = ""
     before_value: float | None = None
     after_value: float | None = None
     low: float = 0.0

@@ -263,7 +263,7 @@ OTHERS: tuple[Defence, ...] = tuple(
         ("screen: cells", "terminal.py", "cells = [Text(escape.visible(cell)) for cell in row[:-1]]", "cells = [Text(cell) for cell in row[:-1]]", TERMINAL),
         ("screen: markup in cells", "terminal.py", "cells = [Text(escape.visible(cell)) for cell in row[:-1]]", "cells = [escape.visible(cell) for cell in row[:-1]]", TERMINAL),
         ("screen: last cells", "terminal.py", "Text(escape.visible(row[-1]), style=tone)", "Text(row[-1], style=tone)", TERMINAL),
-        ("explanation: lines", "query_explanation.py", '" " * (len(line) - len(bare)) + escape.log_line(bare)', "line", TERMINAL),
+        ("explanation: lines", "query_explanation.py", "map(indented, _lines(told))", "_lines(told)", TERMINAL),
         ("explanation: texts", "query_explanation.py", "escape.cap(escape.visible(passage.text), SNIPPET)", "escape.visible(passage.text)", TERMINAL),
         ("history: alarms", "history.py", "escape.markdown(sentence(alarm, told.points), 500)", "sentence(alarm, told.points)", HISTORY),
         ("history: names of records", "history.py", "escape.markdown_code(one.sha[:10] or one.run_id[:10])", "(one.sha[:10] or one.run_id[:10])", HISTORY),
@@ -284,7 +284,7 @@ OTHERS: tuple[Defence, ...] = tuple(
         ("matrix page: policy", "matrix.py", "default-src 'none'", "default-src *", MATRIX),
         ("matrix: cells on a terminal", "matrix.py", "[escape.log_line(cell) for cell in row]", "row", MATRIX),
         ("matrix: notes on a terminal", "matrix.py", "out.write(escape.log_line(line)", "out.write(line", MATRIX),
-        ("matrix: cells on a screen", "matrix.py", "Text(escape.visible(cell)) for cell in row", "Text(cell) for cell in row", MATRIX),
+        ("matrix: cells on a screen", "terminal.py", "Text(escape.visible(cell)) for cell in row[:-1]", "Text(cell) for cell in row[:-1]", MATRIX),
         ("matrix: notes on a screen", "matrix.py", "console.print(Text(escape.visible(line)))", "console.print(Text(line))", MATRIX),
     )
 )  # fmt: skip
