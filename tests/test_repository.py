@@ -17,10 +17,10 @@ from rageval_action.core.measuring.measures import MEASURES
 from rageval_action.core.model import record
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
+from rageval_action.core.wording import limits
 from rageval_action.github import baseline_lookup
 from rageval_action.golden import neardup, parroting
 from rageval_action.golden.generate import filters
-from rageval_action.reports import render
 from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
 from tests.action import defences as action_defences
@@ -133,7 +133,7 @@ LIMITS = {
         f"by meaning (cosine {filters.SEMANTIC_THRESHOLD})",
     ],
     "docs/reports.md": [
-        f"at most {render.COMMENT_BYTES:,} bytes of UTF-8, a job summary {render.SUMMARY_BYTES:,}",
+        f"at most {limits.COMMENT_BYTES:,} bytes of UTF-8, a job summary {limits.SUMMARY_BYTES:,}",
         f"`--tolerance` ({history.TOLERANCE}) from the best record",
         f"chance explains in under {history.ALPHA:.0%} of cases".replace("%", " %"),
     ],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rageval_action.cli.common import configure, world
+from rageval_action.cli.configuration import config_option, configure, world
 from rageval_action.cli.evaluate import report
+from rageval_action.cli.options import json_option, markdown_option
 from rageval_action.cli.output import errors_as_json, one_on_stdout
 
 
@@ -15,17 +16,9 @@ from rageval_action.cli.output import errors_as_json, one_on_stdout
 @click.option(
     "--golden", default="", help="Score both records under this golden set's labels instead of their own."
 )
-@click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the comparison as JSON; - is standard output.",
-)
-@click.option(
-    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
-)
+@config_option
+@json_option("the comparison")
+@markdown_option("the comparison")
 def compare(base: str, candidate: str, golden: str, config: str, json_target: str, markdown: str) -> int:
     """Compare the record CANDIDATE with the record BASE and judge it by the policy.
 

@@ -7,19 +7,15 @@ from pathlib import Path
 
 import click
 
-from rageval_action.cli.common import configure, world
+from rageval_action.cli.configuration import configure, world
 from rageval_action.cli.evaluate import closer, report
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
 
 @click.command()
-@click.option(
-    "--examples",
-    default="",
-    metavar="DIR",
-    help="Folder of the examples; default: that of the clone.",
-)
-@click.option("--markdown", default="", metavar="FILE", help="Also write the pull request comment to FILE.")
+@text_option("--examples", "DIR", "Folder of the examples; default: that of the clone.")
+@text_option("--markdown", "FILE", "Also write the pull request comment to FILE.")
 def demo(examples: str, markdown: str) -> None:
     """Evaluate the example snapshots before and after a change, compare them and show the result.
 

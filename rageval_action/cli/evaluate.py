@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, world, write_text
-from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
+from rageval_action.cli.configuration import configure, flags, world
+from rageval_action.cli.options import json_option, markdown_option, out_option, text_option
+from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json, write_text
 from rageval_action.cli.safe_echo import say
 
 EVALUATE_FLAGS = (
@@ -34,24 +35,10 @@ EVALUATE_FLAGS = (
 
 @click.command()
 @flags(*EVALUATE_FLAGS)
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the run record.")
-@click.option(
-    "--baseline",
-    default="",
-    metavar="RECORD",
-    help="Record (folder or zip) to compare with and be judged by.",
-)
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the record's summary as JSON; - is standard output. "
-    "The comparison with --baseline is in DIR/comparison.json.",
-)
-@click.option(
-    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
-)
+@out_option("the run record")
+@text_option("--baseline", "RECORD", "Record (folder or zip) to compare with and be judged by.")
+@json_option("the record's summary", " The comparison with --baseline is in DIR/comparison.json.")
+@markdown_option("the comparison")
 def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: str, **given: Any) -> int:
     """Measure a retriever on a golden set and write the run record.
 
@@ -118,9 +105,9 @@ def report(
     if json_target:
         write_json(json_target, summary)
     if markdown:
-        from rageval_action.reports.render import markdown as render
+        from rageval_action.reports.comment_and_summary import comment
 
-        write_text(markdown, render(shown))
+        write_text(markdown, comment(shown))
     if "-" not in (json_target, markdown):
         from rageval_action.reports.terminal import show
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import integer
@@ -15,16 +16,12 @@ from rageval_action.cli.value_types import integer
 @click.command()
 @click.argument("query")
 @click.argument("record")
-@click.option("--baseline", default="", metavar="RECORD", help="Record to compare with.")
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Snapshot of RECORD: shows texts and shared words."
-)
+@text_option("--baseline", "RECORD", "Record to compare with.")
+@text_option("--snapshot", "DIR", "Snapshot of RECORD: shows texts and shared words.")
 @click.option(
     "--show", type=integer(), default=0, metavar="N", help="Lines of each ranking. Default: k and five more."
 )
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Write it as JSON; - is standard output."
-)
+@json_option("the explanation")
 def explain(query: str, record: str, baseline: str, snapshot: str, show: int, json_target: str) -> None:
     """Explain what happened to QUERY (an id, or words of its text) in RECORD.
 
@@ -35,7 +32,7 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     from rageval_action.core.judging.explanation import explain as explained
     from rageval_action.core.measuring.query_layout import query_pairs
     from rageval_action.records import read_record
-    from rageval_action.reports.explain import lines
+    from rageval_action.reports.query_explanation import lines
 
     with errors_as_json(json_target):
         candidate = read_record(record)
@@ -83,7 +80,7 @@ def _near(query: str, ids: list[str]) -> str:
 
 def _change(before: Any, candidate: Any, query_id: str) -> Any:
     from rageval_action.core.comparing.comparison import compare
-    from rageval_action.core.measuring.measures import parse_measures
+    from rageval_action.core.measuring.measures import headline_measure, parse_measures
 
-    measures = parse_measures([f"recall@{candidate.record.k}"])
+    measures = parse_measures([headline_measure(candidate.record.k)])
     return next((one for one in compare(before, candidate, measures).queries if one.id == query_id), None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import integer, number
 from rageval_action.errors import ConfigError, RagevalError
@@ -85,13 +86,13 @@ DEPTH = 10
     metavar="USD",
     help="Hard stop: nothing is sent that could cost more.",
 )
-@click.option("--price", default="", metavar="IN/OUT", help="US dollars per million tokens of --model.")
-@click.option("--critic-price", default="", metavar="IN/OUT", help="The same for --critic-model.")
+@text_option("--price", "IN/OUT", "US dollars per million tokens of --model.")
+@text_option("--critic-price", "IN/OUT", "The same for --critic-model.")
 @click.option("--dry-run", is_flag=True, help="Say what a run would cost; nothing is sent, no key is needed.")
 @click.option(
     "--existing", multiple=True, metavar="FILE", help="Golden set whose questions must not be repeated."
 )
-@click.option("--ledger", default="", metavar="FILE", help="Answers paid for; default: OUT.ledger.jsonl.")
+@text_option("--ledger", "FILE", "Answers paid for; default: OUT.ledger.jsonl.")
 @click.option("--base-url", default="", help="Of the API; default: the SDK's.")
 @click.option(
     "--poll",
@@ -113,9 +114,7 @@ DEPTH = 10
     help="For one request.",
 )
 @click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
-@click.option(
-    "--embed-model", default="", metavar="NAME|DIR", help="For the dense search; default: the snapshot's."
-)
+@text_option("--embed-model", "NAME|DIR", "For the dense search; default: the snapshot's.")
 def generate(snapshot: str, out: str, **given: Any) -> None:
     """Generate questions from the chunks of a snapshot, filter them hard, and write them for review.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import integer
 
@@ -17,10 +18,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Index whose passages are shown beside the questions."
-)
-@click.option("--by", "reviewer", default="", metavar="NAME", help="Put into the rows you decide.")
+@text_option("--snapshot", "DIR", "Index whose passages are shown beside the questions.")
+@text_option("--by", "NAME", "Put into the rows you decide.", "reviewer")
 @click.option("--port", type=integer(most=65_535), default=0, help="Of the page; default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--terminal", is_flag=True, help="Review here instead of on a page.")

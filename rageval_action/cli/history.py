@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import world, write_text
-from rageval_action.cli.output import errors_as_json, write_json
+from rageval_action.cli.configuration import world
+from rageval_action.cli.options import html_option, json_option, markdown_option, text_option
+from rageval_action.cli.output import errors_as_json, write_json, write_text
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import number
 
@@ -21,37 +22,25 @@ KEPT = "history.json"
 
 @click.command()
 @click.argument("places", nargs=-1, metavar="[PLACE]...")
-@click.option(
+@text_option(
     "--repository",
-    default="",
-    metavar="OWNER/NAME",
-    help="Read what GitHub holds: artifacts of runs on a branch, by the token in GITHUB_TOKEN (actions: read).",
+    "OWNER/NAME",
+    "Read the artifacts that GitHub holds, by the token in GITHUB_TOKEN (actions: read).",
 )
-@click.option(
-    "--branch", default="", help="Branch whose runs count. Default: the repository's default branch."
-)
+@text_option("--branch", "NAME", "Branch whose runs count. Default: the repository's default branch.")
 @click.option(
     "--workflow", default="rageval.yml", help="File of the workflow that records. Default: rageval.yml."
 )
 @click.option("--id", "evaluation", default="default", help="Name of the evaluation. Default: default.")
-@click.option("--artifact-name", default="", help="Name of the records' artifacts. Default: rageval-ID.")
-@click.option(
-    "--history-branch",
-    default="",
-    metavar="NAME",
-    help="Read the history that the Action keeps on this branch of the repository, instead of artifacts.",
+@text_option("--artifact-name", "NAME", "Name of the records' artifacts. Default: rageval-ID.")
+@text_option(
+    "--history-branch", "NAME", "Read the history that the Action keeps on this branch, instead of artifacts."
+)
+@text_option(
+    "--cache", "DIR", "Keep fetched records here: the next run fetches only new ones, and expired ones stay."
 )
 @click.option(
-    "--cache",
-    default="",
-    metavar="DIR",
-    help="Keep fetched records here: the next run fetches only new ones, and expired ones stay.",
-)
-@click.option(
-    "--release",
-    multiple=True,
-    metavar="SHA[=NAME]",
-    help="A blessed release: creep is counted from the last.",
+    "--release", multiple=True, metavar="SHA[=NAME]", help="A release: creep is counted from the last."
 )
 @click.option(
     "--tolerance",
@@ -59,19 +48,11 @@ KEPT = "history.json"
     default=0.02,
     help="A fall up to this is no alarm. Default: 0.02.",
 )
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the history as JSON; - is standard output.",
-)
-@click.option("--markdown", default="", metavar="FILE", help="Write it as Markdown; - is standard output.")
-@click.option("--html", "html_target", default="", metavar="FILE", help="Write it as one HTML file.")
-@click.option("--badge", default="", metavar="FILE", help="Write an SVG badge with the last headline score.")
-@click.option(
-    "--endpoint", default="", metavar="FILE", help="Write the JSON that shields.io's endpoint badge reads."
-)
+@json_option("the history")
+@markdown_option("the history")
+@html_option("the history")
+@text_option("--badge", "FILE", "Write an SVG badge with the last headline score.")
+@text_option("--endpoint", "FILE", "Write the JSON that shields.io's endpoint badge reads.")
 def history(
     places: tuple[str, ...],
     *,

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags
+from rageval_action.cli.configuration import configure, flags
+from rageval_action.cli.options import json_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import integer
@@ -17,7 +18,7 @@ SHOWN = 20
 @click.command()
 @flags("golden", "snapshot", "depth", "retriever", "access", "model", "threads", "review")
 @click.option("--probes", type=integer(1), default=100, show_default=True, help="Queries to ask, at most.")
-@click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
+@json_option("the result")
 def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
     """Ask queries of the golden set as somebody whom no access list names, and judge every hit.
 

@@ -7,22 +7,18 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, world, write_text
+from rageval_action.cli.configuration import config_option, configure, world
+from rageval_action.cli.options import text_option
+from rageval_action.cli.output import write_text
 from rageval_action.cli.safe_echo import say
 
 
 @click.command()
 @click.argument("record")
-@click.option(
-    "--baseline", default="", metavar="RECORD", help="Record to compare with: both rankings are shown."
-)
-@click.option(
-    "--comparison", default="", metavar="FILE", help="comparison.json to show instead of comparing again."
-)
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Snapshot of the record, for the texts of what was found."
-)
-@click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
+@text_option("--baseline", "RECORD", "Record to compare with: both rankings are shown.")
+@text_option("--comparison", "FILE", "comparison.json to show instead of comparing again.")
+@text_option("--snapshot", "DIR", "Snapshot of the record, for the texts of what was found.")
+@config_option
 @click.option("--out", required=True, metavar="FILE", help="The HTML file to write; - is standard output.")
 def report(record: str, baseline: str, comparison: str, snapshot: str, config: str, out: str) -> None:
     """Write the HTML report of RECORD (a folder or zip made by `rageval evaluate --out`).
@@ -30,8 +26,7 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     The file holds everything it needs and asks for nothing from anywhere, so it can be kept with the record.
     """
     from rageval_action.records import read_record
-    from rageval_action.reports.html import html
-    from rageval_action.reports.page import page
+    from rageval_action.reports.html_report import html, page
 
     candidate = read_record(record)
     before = read_record(baseline) if baseline else None

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, write_text
+from rageval_action.cli.configuration import configure, flags
+from rageval_action.cli.output import write_text
 from rageval_action.cli.safe_echo import say
 
 

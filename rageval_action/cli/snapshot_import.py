@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_action.cli.options import json_option, out_option, query_vector_options
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.safe_echo import say
+from rageval_action.cli.safe_echo import say_notices
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,14 +37,9 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
 
 @click.command("import")
 @click.argument("location", metavar="SCHEME:PLACE")
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the snapshot.")
-@click.option(
-    "--queries", default="", metavar="GOLDEN", help="Golden set whose query vectors are kept as well."
-)
-@click.option(
-    "--query-embeddings", default="", metavar="FILE", help="Their vectors (.npy), row i for query i."
-)
-@click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
+@out_option("the snapshot")
+@query_vector_options
+@json_option("the manifest")
 def import_(location: str, out: str, queries: str, query_embeddings: str, json_target: str) -> int:
     """Write another store as a snapshot.
 
@@ -55,8 +51,7 @@ def import_(location: str, out: str, queries: str, query_embeddings: str, json_t
 
     with errors_as_json(json_target):
         manifest, notices = import_store(location, Path(out), _asked(queries, query_embeddings))
-        for notice in notices:
-            say(f"note: {notice.where}: {notice.text} [{notice.code}]", err=True)
+        say_notices(notices)
         if json_target:
             write_json(json_target, manifest)
         if json_target != STANDARD_OUTPUT:

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
+from rageval_action.core.wording.limits import SENT_COMMENT_BYTES, TITLE_CHARACTERS
 from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.rest_types import CreatedObject
@@ -18,9 +19,7 @@ Conclusion: TypeAlias = Literal["success", "neutral", "failure"]
 
 BATCH = 50
 MAX_ANNOTATIONS = 500
-TEXT_BYTES = 65_000
 MESSAGE_BYTES = 8_000
-TITLE_CHARACTERS = 255
 STATUS_CHARACTERS = 140
 _CUT = "\n\n*Cut here to fit a check run; the job summary holds the rest.*\n"
 
@@ -97,8 +96,8 @@ def _opening(report: CheckRun) -> dict[str, Any]:
 
 def _output(report: CheckRun, annotations: Sequence[Annotation]) -> dict[str, Any]:
     summary = report.summary
-    if len(summary.encode("utf-8", "replace")) > TEXT_BYTES:
-        summary = fit_lines(summary, TEXT_BYTES - len(_CUT)) + _CUT
+    if len(summary.encode("utf-8", "replace")) > SENT_COMMENT_BYTES:
+        summary = fit_lines(summary, SENT_COMMENT_BYTES - len(_CUT)) + _CUT
     return {
         "title": escape.cap(escape.visible(report.title), TITLE_CHARACTERS),
         "summary": summary,

@@ -17,9 +17,7 @@ from typing import Literal, TextIO, TypeAlias
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
-
-SUMMARY_BYTES = 1024 * 1024
-"""Above this the runner drops a step's summary whole, and the step still passes."""
+from rageval_action.core.wording.limits import SENT_SUMMARY_BYTES
 
 ANNOTATIONS_PER_LEVEL = 10
 ANNOTATION_CHARACTERS = 4096
@@ -61,7 +59,7 @@ def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
 
 
 def write_summary(path: Path, markdown: str) -> bool:
-    """Append `markdown` to the step's summary, cut on a line to keep the file within `SUMMARY_BYTES`.
+    """Append `markdown` to the step's summary, cut on a line to keep the file within `SENT_SUMMARY_BYTES`.
 
     Returns:
         True when all of it was written.
@@ -70,7 +68,7 @@ def write_summary(path: Path, markdown: str) -> bool:
         OSError: the file cannot be written.
     """
     used = path.stat().st_size if path.exists() else 0
-    room = SUMMARY_BYTES - used
+    room = SENT_SUMMARY_BYTES - used
     text = markdown if markdown.endswith("\n") else markdown + "\n"
     whole = len(text.encode("utf-8", "replace")) <= room
     if not whole:

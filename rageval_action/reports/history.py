@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.measuring.measures import more_is_better
 from rageval_action.core.series.history import (
     SHORTEST,
     TOLERANCE,
@@ -19,8 +20,8 @@ from rageval_action.core.series.history import (
     comparable,
 )
 from rageval_action.core.wording import escape, lists, numbers
-from rageval_action.reports.charts import THEME, label
-from rageval_action.reports.html import document
+from rageval_action.reports.html_file import document
+from rageval_action.reports.mermaid_charts import THEME, label
 
 MOST_ROWS = 30
 MOST_DRAWN = 60
@@ -143,7 +144,7 @@ def _rows(told: History) -> list[str]:
 
 
 class _Drawn(Struct, frozen=True, kw_only=True):
-    """What the page is given: columns by record, and the alarms in words."""
+    """What the page is given: columns by record, the name of each series' highest value, the alarms in words."""
 
     headline: str
     dates: list[str]
@@ -151,25 +152,26 @@ class _Drawn(Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...]
     runs: list[str]
     series: tuple[Series, ...]
+    highest: list[str]
     creep: tuple[Creep, ...]
     sentences: list[str]
     calm: _Calm
-    latency: list[float | None]
 
 
 def html(told: History) -> str:
     """The history as one self-contained page."""
+    shown = told.series[:MOST_SERIES]
     drawn = _Drawn(
         headline=told.headline,
         dates=[one.created_at.isoformat() for one in told.points],
         names=[one.sha[:10] or one.run_id[:10] for one in told.points],
         marks=told.marks,
         runs=[one.run_id for one in told.points],
-        series=tuple(_thinned(one) for one in told.series[:MOST_SERIES]),
+        series=tuple(map(_thinned, shown)),
+        highest=["best" if more_is_better(one.measure) else "highest" for one in shown],
         creep=told.creep,
         sentences=[sentence(alarm, told.points) for alarm in told.creep],
         calm=_calm(told),
-        latency=[one.latency_p50 for one in told.points],
     )
     count = lists.plural(len(told.points), "record")
     return document(

@@ -12,6 +12,7 @@ from msgspec import Struct
 from rageval_action.core.comparing.loss_clusters import clusters
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.judging.sentences import run_text, summary
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.model.record import Record
 from rageval_action.reports import notes, table_rows
 from rageval_action.reports.view_types import (
@@ -33,7 +34,7 @@ ALL = 10**9
 
 
 class ReportView(Struct, frozen=True, kw_only=True):
-    """The public face of a comparison; user templates see exactly this.
+    """The public face of a comparison; every surface is made from exactly this.
 
     Attributes:
         verdict: the word of the contract. alert: GitHub's name for the kind of alert.
@@ -51,6 +52,8 @@ class ReportView(Struct, frozen=True, kw_only=True):
         missed: queries that find nothing on either side.
         slices: the headline measure by slice, the worst first. small_slices: too few queries for a percentage.
         latency, acl, no_answer, warnings: the folded rest. power: what this set can prove.
+        headline: the measure that everything is judged by. k: its cutoff.
+        golden_path: of the golden set, for links to its lines. footer: what was measured, in one line.
     """
 
     verdict: str
@@ -87,6 +90,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
     acl_ok: bool
     warnings: tuple[str, ...]
     power: str
+    headline: str
     k: int
     golden_path: str
     footer: str
@@ -156,6 +160,7 @@ def view(
         acl_ok=record.acl_violations == 0,
         warnings=rest,
         power=summary.power(document),
+        headline=headline_measure(document.k),
         k=document.k,
         golden_path=record.golden.path,
         footer=run_text.footer(record),

@@ -17,7 +17,7 @@ from rageval_action import pipeline
 from rageval_action.action.flow import run
 from rageval_action.action.inputs import read_inputs
 from rageval_action.action.session import Session
-from rageval_action.cli.common import configure
+from rageval_action.cli.configuration import configure
 from rageval_action.config import Config
 from rageval_action.core.model.record import GitInfo, RunRecord, encode
 from rageval_action.github.api import LIMITS, Api

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure
+from rageval_action.cli.configuration import configure
 from rageval_action.config import Config
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.model.hashing import query_key

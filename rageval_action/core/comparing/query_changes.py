@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rageval_action.core.comparing.loss_causes import NOWHERE, cause_of_gain, cause_of_loss
 from rageval_action.core.labels.judged_items import Item
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.measuring.query_layout import QueryPair
 from rageval_action.core.model.record import Miss, QueryRow
 
@@ -70,7 +71,7 @@ def _reworded(row: QueryRow, k: int) -> QueryChange:
     return QueryChange(
         id=row.query_id,
         change="changed",
-        measure=f"recall@{k}",
+        measure=headline_measure(k),
         cause="query-changed",
         baseline_rank=None,
         candidate_rank=None,
@@ -97,7 +98,7 @@ def _change(pair: QueryPair) -> QueryChange | None:
     return QueryChange(
         id=row.query_id,
         change=kind,
-        measure=f"recall@{k}",
+        measure=headline_measure(k),
         cause=miss.cause,
         baseline_rank=old_rank or None,
         candidate_rank=new_rank or None,

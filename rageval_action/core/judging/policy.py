@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rageval_action.core.measuring.measures import parse_measure
+from rageval_action.core.measuring.measures import headline_measure, parse_measure
 from rageval_action.core.wording.field_checks import Kind, check_fields, check_value, kinds_of, required_of
 from rageval_action.errors import ConfigError
 
@@ -116,7 +116,7 @@ GATES: dict[str, type[Gate]] = {
 
 def default_gates(k: int) -> tuple[Gate, ...]:
     """What is judged when nobody wrote a policy: recall at k may not drop by more than two points."""
-    return (DropGate(measure=f"recall@{k}", max_drop=DEFAULT_MAX_DROP),)
+    return (DropGate(measure=headline_measure(k), max_drop=DEFAULT_MAX_DROP),)
 
 
 def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:

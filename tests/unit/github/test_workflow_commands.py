@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rageval_action.core.wording.limits import SENT_SUMMARY_BYTES
 from rageval_action.github.workflow_commands import (
-    SUMMARY_BYTES,
     Log,
     Place,
     fit_lines,
@@ -111,13 +111,13 @@ def test_the_summary_stays_under_its_limit(tmp_path: Path) -> None:
     assert path.read_text() == "# Title\n"
     assert not write_summary(path, "| 長い行 |\n" * 200_000)
     data = path.read_bytes()
-    assert SUMMARY_BYTES - 200 < len(data) <= SUMMARY_BYTES
+    assert SENT_SUMMARY_BYTES - 200 < len(data) <= SENT_SUMMARY_BYTES
     text = data.decode("utf-8")
     assert set(text.splitlines()[1:-3]) == {"| 長い行 |"}
     assert "Cut here" in text
-    path.write_bytes(b"x" * SUMMARY_BYTES)
+    path.write_bytes(b"x" * SENT_SUMMARY_BYTES)
     assert not write_summary(path, "more")
-    assert path.stat().st_size == SUMMARY_BYTES
+    assert path.stat().st_size == SENT_SUMMARY_BYTES
 
 
 def test_lines_are_kept_whole() -> None:

@@ -11,7 +11,8 @@ from rageval_action.core.judging.document import failures
 from rageval_action.core.judging.explanation import explain
 from rageval_action.core.measuring.query_layout import query_pairs
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.reports import explain as explained
+from rageval_action.core.wording.columns import width
+from rageval_action.reports import query_explanation as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
 from tests.unit.reports.situations import GOOD, NASTY, Situation, judged, lowered, old, spoilt
@@ -91,10 +92,8 @@ def test_small_slices_are_one_line_and_quiet_ones_are_counted(situation):
 
 
 def test_columns_stay_in_line_whatever_the_script(situation):
-    from rageval_action.reports.terminal import _width
-
     rows = [line for line in plain(_view(situation("many-lost"))) if "outranked by" in line]
-    assert len({_width(line[: line.index("outranked")]) for line in rows}) == 1
+    assert len({width(line[: line.index("outranked")]) for line in rows}) == 1
 
 
 def test_repeated_notes_are_told_once(situation):

@@ -11,6 +11,7 @@ from rageval_action.core.judging.document import ComparisonDocument, GateResult,
 from rageval_action.core.judging.outcomes import Word
 from rageval_action.core.judging.policy import DropGate, Gate, LatencyGate
 from rageval_action.core.judging.sentences import gate_text
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.statistics.paired_comparison import queries_needed, smallest_detectable
 from rageval_action.core.wording import lists, numbers
 
@@ -125,7 +126,7 @@ def _reading(document: ComparisonDocument) -> str:
 
 def headline(document: ComparisonDocument) -> MeasureRow | None:
     """The row of the headline measure over all queries."""
-    name = f"recall@{document.k}"
+    name = headline_measure(document.k)
     return next((row for row in document.measures if row.slice is None and row.measure == name), None)
 
 
@@ -220,7 +221,7 @@ def hardest(document: ComparisonDocument, groups: Sequence[Cluster]) -> str:
     rows = [
         row
         for row in document.measures
-        if row.slice and not row.small and row.measure == f"recall@{document.k}" and row.worse
+        if row.slice and not row.small and row.measure == headline_measure(document.k) and row.worse
     ]
     worst = min(rows, key=lambda row: row.delta, default=None)
     whole = headline(document)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.reports.check import CHECK_BYTES, MESSAGE, TITLE, check
-from rageval_action.reports.render import markdown
+from rageval_action.core.wording.limits import COMMENT_BYTES, TITLE_CHARACTERS
+from rageval_action.reports.check_run import MESSAGE, check
+from rageval_action.reports.comment_and_summary import comment
 from rageval_action.reports.view import ALL, view
 from tests.unit.reports.situations import NASTY
 from tests.unit.reports.test_hostile import MANY, ROWS
@@ -28,7 +29,7 @@ def test_titles_and_messages_are_plain_and_short(text, base):
     made = check(spoilt(base, text))
     (remark,) = made.remarks
     for title in (made.title, remark.title):
-        assert 0 < len(title) <= TITLE
+        assert 0 < len(title) <= TITLE_CHARACTERS
         assert title.isprintable()
     assert len(remark.message) <= MESSAGE
     assert len(remark.message.split("\n")) <= 3
@@ -37,8 +38,8 @@ def test_titles_and_messages_are_plain_and_short(text, base):
 
 def test_the_summary_has_the_limit_of_a_check_run(base):
     many = replace(base, **{name: (row,) * MANY for name, row in ROWS.items()})
-    assert len(markdown(many, limit=10**9).encode()) > CHECK_BYTES
-    assert 0 < len(check(many).summary.encode()) <= CHECK_BYTES
+    assert len(comment(many, limit=10**9).encode()) > COMMENT_BYTES
+    assert 0 < len(check(many).summary.encode()) <= COMMENT_BYTES
 
 
 def test_remarks_are_on_lines_that_exist_and_not_too_many(base):

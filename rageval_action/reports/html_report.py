@@ -1,4 +1,4 @@
-"""What the HTML report holds: the view, and every query with both rankings, as columns that stay small as JSON."""
+"""The HTML report: the view, and every query with both rankings, as columns that stay small as JSON."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rageval_action.core.measuring.query_layout import (
 from rageval_action.core.model.record import Record, RunRecord
 from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports import notes
+from rageval_action.reports.html_file import document as html_document
 from rageval_action.reports.view import ReportView, view
 from rageval_action.reports.view_types import ClusterLine, Fact
 
@@ -137,6 +138,17 @@ class Page(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
     provenance: tuple[tuple[str, str, str], ...]
     commands: tuple[Fact, ...]
     source: str
+
+
+def html(page: Page) -> str:
+    """The report of a run as one document."""
+    return html_document(
+        "report.html",
+        ("d3", "plot", "charts", "table", "report"),
+        page,
+        title=f"{page.view.title} · retrieval report",
+        footer=page.view.footer,
+    )
 
 
 def page(

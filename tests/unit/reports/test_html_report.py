@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.reports import html as html_module
-from rageval_action.reports.html import document, html
-from rageval_action.reports.page import DENIED, RELEVANT, page
+from rageval_action.reports import html_file as html_module
+from rageval_action.reports.html_file import document
+from rageval_action.reports.html_report import DENIED, RELEVANT, html, page
 from tests.builders import chunks, row, run
 from tests.project import ROOT
 from tests.unit.reports.situations import Situation, judged

@@ -10,7 +10,6 @@ from importlib import resources
 import msgspec
 
 from rageval_action.core.wording import escape
-from rageval_action.reports.page import Page
 
 SCRIPTS = {
     "d3": "vendor/d3.min.js",
@@ -25,34 +24,24 @@ SCRIPTS = {
 LICENCES = ("vendor/d3.LICENSE", "vendor/plot.LICENSE")
 
 
-def html(page: Page) -> str:
-    """The report of a run as one document."""
-    return document(
-        "report.html",
-        ("d3", "plot", "charts", "table", "report"),
-        page,
-        title=f"{page.view.title} · retrieval report",
-        footer=page.view.footer,
-    )
-
-
-def document(shell: str, scripts: Sequence[str], data: object, *, title: str, footer: str) -> str:
-    """A page made of a shell, scripts that run in this order, and data that they read.
+def document(body: str, scripts: Sequence[str], data: object, *, title: str, footer: str) -> str:
+    """A page made of an asset that is its body, scripts that run in this order, and data that they read.
 
     Its content security policy lets only the scripts that are in it run, by their hashes, and lets nothing be fetched.
     """
     code = {name: _asset(SCRIPTS[name]).replace("</script", "<\\/script") for name in scripts}
     licences = "\n".join(_asset(path) for path in LICENCES)
     code["d3"] = f"/* {licences} */\n{code['d3']}"
+    named = {"title": escape.html(title, 200), "footer": escape.html(footer, 400)}
     parts = {
-        **code,
+        **named,
         "csp": _policy(list(code.values())),
         "css": _asset("report.css"),
-        "title": escape.html(title, 200),
-        "footer": escape.html(footer, 400),
+        "body": _filled(_asset(body), named),
         "data": _data(data),
+        "scripts": "\n".join(f"<script>{script}</script>" for script in code.values()),
     }
-    return _filled(_asset(shell), parts)
+    return _filled(_asset("shell.html"), parts)
 
 
 def _asset(path: str) -> str:

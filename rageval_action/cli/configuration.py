@@ -1,17 +1,14 @@
-"""What several commands share: flags from the option table, the real world, and where results go."""
+"""The configuration of a command: flags from the option table, and `--config`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rageval_action.cli.output import write_whole
 from rageval_action.config import BY_NAME, FILE, Config, load, read_file
-from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
     from rageval_action.world import World
@@ -19,14 +16,16 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+config_option = click.option(
+    "--config", default="", help=f"Configuration and policy; default {FILE}, if it exists."
+)
+
+
 def flags(*names: str) -> Callable[[F], F]:
     """Add the options `names` of the table to a command, in that order, and `--config`."""
 
     def decorate(function: F) -> F:
-        config = click.option(
-            "--config", default="", help=f"Configuration and policy; default {FILE}, if it exists."
-        )
-        function = config(function)
+        function = config_option(function)
         for name in reversed(names):
             option = BY_NAME[name]
             extra: dict[str, Any] = {"default": None, "help": option.help}
@@ -58,18 +57,3 @@ def configure(given: Mapping[str, object], config: str) -> Config:
     path = Path(config or FILE)
     file = read_file(path) if config or path.is_file() else {}
     return load(given, {}, file, where=str(path))
-
-
-def write_text(target: str, text: str) -> None:
-    """Write to a file, or to standard output for `-`.
-
-    Raises:
-        ConfigError: `output.not-written`.
-    """
-    if target == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        write_whole(Path(target), text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise ConfigError("output.not-written", f"{error.strerror}.", where=target) from error

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from rageval_action.core.measuring.measures import WRITTEN, is_measure
 from rageval_action.core.wording import escape, lists
-from rageval_action.errors import ConfigError
 from rageval_action.reports.links import Links
 from rageval_action.reports.view_types import Fact, QueryLine
 
@@ -22,8 +22,7 @@ LIMIT = 300
 """Code points of an outside text that is printed without a filter of its own."""
 
 _NAME = re.compile(
-    r"(?<![\w@:-])("
-    r"(?:recall|hit|precision|ndcg|ndcg_exp|judged|mrr)@[1-9][0-9]{0,5}|mrr|r-precision"
+    rf"(?<![\w@:-])({WRITTEN}"
     r"|(?:tag|type|lang|source|principal):\w(?:[\w-]{0,58}\w)?"
     r")(?![\w@:-])"
 )
@@ -34,11 +33,6 @@ _OURS = re.compile(r"(?:(?!www\.)[^\W_]|[ ,.;:()\[\]+=?−%→–▼▲-]){0,300
 
 _QUOTED = re.compile(r"`([^`]+)`")
 """What our notices put between code marks, an id or a path: it is escaped inside of a code element."""
-
-OWN = "own.md.j2"
-
-KEPT = ("length", "count", "first", "last", "list", "reverse", "unique", "default", "d")
-"""Built-in filters that user templates may use: none of them joins or rewrites text, which would lose the escaping."""
 
 
 class Markdown(Markup):
@@ -69,10 +63,10 @@ def codes(names: Sequence[str], most: int) -> Markdown:
     return Markdown(shown + more)
 
 
-def measure(name: object) -> Markdown:
-    """A measure's name as code; anything else is escaped."""
+def measure(name: object, mark: str = "`") -> Markdown:
+    """A measure's name as code (inside of HTML, where `mark` is empty, as it is); anything else is escaped."""
     text = str(name)
-    return Markdown(f"`{text}`") if re.fullmatch(r"[a-z_-]{1,40}(@[0-9]{1,7})?", text) else code(text)
+    return Markdown(f"{mark}{text}{mark}") if is_measure(text) else code(text)
 
 
 def prose(text: object, limit: int = LIMIT) -> Markdown:
@@ -123,18 +117,15 @@ def states(gates: Sequence[Fact]) -> str:
 
 
 @cache
-def environment(own: str = "") -> jinja2.Environment:
-    """A sandbox in which everything printed is escaped; templates see `view`, `links` and what `render` adds.
+def environment() -> jinja2.Environment:
+    """Where our templates run: everything they print is escaped, and of the built-in filters only `length` is there.
 
-    Args:
-        own: source of a user's template, found as `own.md.j2` beside those that are shipped.
+    The others join or rewrite text, which would lose the escaping.
     """
     import jinja2
-    from jinja2.sandbox import SandboxedEnvironment
 
-    shipped = jinja2.PackageLoader("rageval_action.reports", "templates")
-    made = SandboxedEnvironment(
-        loader=jinja2.ChoiceLoader([jinja2.DictLoader({OWN: own} if own else {}), shipped]),
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("rageval_action.reports", "templates"),
         undefined=jinja2.StrictUndefined,
         autoescape=True,
         finalize=_finalize,
@@ -142,24 +133,22 @@ def environment(own: str = "") -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters = {name: made.filters[name] for name in KEPT}
-    made.filters.update(
-        {
-            "cell": cell,
-            "code": code,
-            "codes": codes,
-            "commas": commas,
-            "commit": _commit,
-            "count_of": count_of,
-            "measure": measure,
-            "ours": ours,
-            "prose": prose,
-            "query_link": _query_link,
-            "source": Markdown,
-            "states": states,
-            "words": words,
-        }
-    )
+    made.filters = {
+        "length": len,
+        "cell": cell,
+        "code": code,
+        "codes": codes,
+        "commas": commas,
+        "commit": _commit,
+        "count_of": count_of,
+        "measure": measure,
+        "ours": ours,
+        "prose": prose,
+        "query_link": _query_link,
+        "source": Markdown,
+        "states": states,
+        "words": words,
+    }
     return made
 
 
@@ -175,33 +164,3 @@ def _query_link(row: QueryLine, links: Links, path: str) -> Markdown:
 def _commit(sha: str, links: Links) -> Markdown:
     """The short form of a commit, linked where it can be seen."""
     return Markdown(escape.markdown_link(escape.markdown_code(sha[:7]), links.commit(sha)))
-
-
-def check_template(source: str, base: str, where: str) -> None:
-    """Refuse a user template that could print text without escaping it, or that does not extend ours.
-
-    Raises:
-        ConfigError: `report.template`, with the line.
-    """
-    import jinja2
-    from jinja2 import nodes
-
-    place = where or "template"
-    try:
-        tree = jinja2.Environment(autoescape=True).parse(source)
-    except jinja2.TemplateSyntaxError as error:
-        raise ConfigError(
-            "report.template", f"{error.message}.", hint="Jinja2 syntax.", where=f"{place}:{error.lineno}"
-        ) from error
-    parents = [
-        node.template.value for node in tree.find_all(nodes.Extends) if isinstance(node.template, nodes.Const)
-    ]
-    if parents != [base]:
-        hint = f'Start with {{% extends "{base}" %}} and override its blocks.'
-        raise ConfigError("report.template", f'it does not extend "{base}".', hint=hint, where=place)
-    for banned, what in ((nodes.Concat, "`~`"), (nodes.Include, "include"), (nodes.MarkSafe, "safe")):
-        for node in tree.find_all(banned):
-            hint = "Print each value by itself: it is escaped then."
-            raise ConfigError(
-                "report.template", f"{what} is not allowed here.", hint=hint, where=f"{place}:{node.lineno}"
-            )

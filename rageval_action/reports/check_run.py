@@ -7,17 +7,14 @@ from typing import Literal
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
+from rageval_action.core.wording.limits import TITLE_CHARACTERS
+from rageval_action.reports.comment_and_summary import comment
 from rageval_action.reports.links import Links
-from rageval_action.reports.render import markdown
 from rageval_action.reports.view import ReportView
 from rageval_action.reports.view_types import QueryLine
 
-TITLE = 255
-"""Most characters of a title (GitHub's limit)."""
-
 MESSAGE = 2000
-CHECK_BYTES = 60_000
-"""Most bytes of the summary: GitHub counts 65,535 of them, and a caller may add a line."""
+"""Most characters of a remark."""
 
 
 class Remark(Struct, frozen=True, kw_only=True):
@@ -48,8 +45,8 @@ def check(view: ReportView, links: Links | None = None, *, most: int = 500) -> C
     """
     rows = [row for row in view.lost if row.line > 0 and view.golden_path][:most]
     return CheckText(
-        title=escape.cap(escape.visible(f"{view.title}. {view.sentence}"), TITLE),
-        summary=markdown(view, links, limit=CHECK_BYTES),
+        title=escape.cap(escape.visible(f"{view.title}. {view.sentence}"), TITLE_CHARACTERS),
+        summary=comment(view, links),
         remarks=tuple(_remark(row, view) for row in rows),
     )
 
@@ -67,6 +64,6 @@ def _remark(row: QueryLine, view: ReportView) -> Remark:
         path=view.golden_path,
         line=row.line,
         level="warning",
-        title=escape.cap(escape.visible(f"{row.id} {told}"), TITLE),
+        title=escape.cap(escape.visible(f"{row.id} {told}"), TITLE_CHARACTERS),
         message=escape.cap(message, MESSAGE),
     )

@@ -8,7 +8,7 @@ from rageval_action.core.comparing.query_changes import UPWARDS
 from rageval_action.core.judging.explanation import Explanation, Passage, Place
 from rageval_action.core.judging.sentences.cause_words import CIRCUMSTANCES
 from rageval_action.core.wording import escape, lists, numbers
-from rageval_action.reports.terminal import Table, aligned
+from rageval_action.reports.terminal import Table, aligned, indented
 
 SNIPPET = 200
 NAME = 36
@@ -18,9 +18,7 @@ SCORE = 4
 
 def lines(explanation: Explanation) -> Iterator[str]:
     """The explanation line by line, without any control character from outside."""
-    for line in _lines(explanation):
-        bare = line.lstrip(" ")
-        yield " " * (len(line) - len(bare)) + escape.log_line(bare)
+    yield from map(indented, _lines(explanation))
     for table in _rankings(explanation):
         yield ""
         yield table.title

@@ -1,4 +1,4 @@
-"""Rendered Markdown: nothing from outside gets out of its cell, limits hold, templates run in a sandbox."""
+"""Rendered Markdown: nothing from outside gets out of its cell, limits hold."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.errors import ConfigError
+from rageval_action.core.wording.limits import COMMENT_BYTES, SUMMARY_BYTES
+from rageval_action.reports.comment_and_summary import comment, summary
 from rageval_action.reports.links import Links
-from rageval_action.reports.markup import Markdown, prose
-from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
+from rageval_action.reports.markdown_templates import Markdown, prose
 from rageval_action.reports.view import ALL, view
 from tests.unit.reports.situations import HEAD, crowd
 
@@ -30,7 +30,7 @@ def _view(situation, most=10):
 @pytest.fixture(params=["comment", "summary"])
 def render(request):
     if request.param == "comment":
-        return lambda situation: markdown(_view(situation), LINKS)
+        return lambda situation: comment(_view(situation), LINKS)
     return lambda situation: summary(_view(situation, ALL), LINKS)
 
 
@@ -58,7 +58,7 @@ def test_links_point_into_the_repository_whatever_the_ids_say(named, render):
 
 
 def test_hostile_text_is_shown_as_it_is(situation):
-    made = markdown(_view(situation("hostile")), LINKS)
+    made = comment(_view(situation("hostile")), LINKS)
     shown = "".join(gfm.page(made).text).replace(ZERO_WIDTH, "")
     assert "<script>alert(1)</script> **bold** ~~x~~ $math$ :tada:" in shown
     assert "{{ 7*7 }}" in shown
@@ -81,7 +81,7 @@ def many():
 
 
 def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
-    made = markdown(_view(many), LINKS)
+    made = comment(_view(many), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
     whole(made)
     assert "4,990 others are in [the full report](https://github.com/acme/kb)" in made
@@ -98,7 +98,7 @@ def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
 
 @pytest.mark.parametrize("limit", [60_000, 20_000, 9_000, 5_000, 3_000, 1_800])
 def test_any_sane_limit_is_kept(many, limit):
-    made = markdown(_view(many), LINKS, limit=limit)
+    made = comment(_view(many), LINKS, limit=limit)
     assert 0 < len(made.encode()) <= limit
     whole(made)
 
@@ -114,7 +114,7 @@ def whole(text: str) -> None:
 
 
 def test_what_is_left_out_of_every_list_is_counted(many):
-    made = markdown(_view(many), LINKS)
+    made = comment(_view(many), LINKS)
     assert "Too small" in made or "more slices are in" in made
     assert (
         "30 more slices are in [the full report]" in made or "20 more slices are in [the full report]" in made
@@ -122,10 +122,10 @@ def test_what_is_left_out_of_every_list_is_counted(many):
 
 
 def test_scores_by_document_stand_apart_from_those_by_chunk(situation):
-    made = markdown(_view(situation("by-document")), LINKS)
+    made = comment(_view(situation("by-document")), LINKS)
     (line,) = [line for line in made.splitlines() if "by document instead" in line]
     assert line.startswith("- by document instead (no gate looks at it): `recall@5` 0.900 → 0.898, ")
-    assert "document instead" not in markdown(_view(situation("fail-drop")), LINKS)
+    assert "document instead" not in comment(_view(situation("fail-drop")), LINKS)
 
 
 def test_scores_by_document_are_compared_under_the_same_labels_alone(situation):
@@ -134,7 +134,7 @@ def test_scores_by_document_are_compared_under_the_same_labels_alone(situation):
     other = replace(told.before.record, golden=golden)
     shown = view(told.told, told.after.record, before=other)
     assert {row.before for row in shown.units} == {""}
-    assert "`recall@5` 0.898, " in markdown(shown, LINKS)
+    assert "`recall@5` 0.898, " in comment(shown, LINKS)
 
 
 def test_however_many_units_and_measures_a_record_names_a_comment_fits(situation):
@@ -142,75 +142,10 @@ def test_however_many_units_and_measures_a_record_names_a_comment_fits(situation
     mean = told.after.record.measures["recall@5"]
     named = {"x" * 200 + f"|{at}": mean for at in range(5000)}
     record = replace(told.after.record, unit_measures={"document": named, "<b>page": named})
-    made = markdown(view(told.told, record), LINKS)
+    made = comment(view(told.told, record), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
     whole(made)
     assert "9,980 more measures are in [the full report]" in made
-
-
-def test_a_template_overrides_a_block_and_keeps_the_rest(situation):
-    own = (
-        '{% extends "comment.md.j2" %}{% block footer %}Ask {{ view.verdict }} in the channel.{% endblock %}'
-    )
-    made = markdown(_view(situation("fail-drop")), LINKS, template=own, template_name="comment.j2")
-    assert made.startswith("> [!CAUTION]")
-    assert made.endswith("Ask fail in the channel.\n")
-
-
-def test_a_template_may_extend_a_block(situation):
-    own = '{% extends "comment.md.j2" %}{% block power %}{{ super() }}\nMore queries: see the wiki.{% endblock %}'
-    made = markdown(_view(situation("fail-drop")), LINKS, template=own)
-    assert "80 % power" in made
-    assert "see the wiki" in made
-
-
-def test_what_a_template_prints_is_escaped_without_being_asked(situation):
-    own = (
-        '{% extends "comment.md.j2" %}{% block footer %}{% for row in view.lost %}{{ row.query }} {{ row["id"] }}'
-        "{% endfor %}{% endblock %}"
-    )
-    page = gfm.page(markdown(_view(situation("hostile")), LINKS, template=own))
-    assert page.faults == []
-
-
-@pytest.mark.parametrize(
-    ("source", "what"),
-    [
-        ("no extends at all", "does not extend"),
-        ('{% extends "summary.md.j2" %}', "does not extend"),
-        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power ~ view.acl }}{% endblock %}', "`~`"),
-        (
-            '{% extends "comment.md.j2" %}{% block footer %}{% include "parts.md.j2" %}{% endblock %}',
-            "include",
-        ),
-        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power | safe }}{% endblock %}', "safe"),
-        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.power | join }}{% endblock %}', "join"),
-        ('{% extends "comment.md.j2" %}{% block footer %}{{ view.nothing }}{% endblock %}', "nothing"),
-        (
-            '{% extends "comment.md.j2" %}{% block footer %}{{ "".__class__.__mro__ }}{% endblock %}',
-            "__class__",
-        ),
-        (
-            '{% extends "comment.md.j2" %}{% block footer %}{{ view.__init__.__globals__ }}{% endblock %}',
-            "__init__",
-        ),
-        ('{% extends "comment.md.j2" %}{% block footer %}{% if %}{% endblock %}', "Expected"),
-    ],
-)
-def test_a_template_that_cannot_be_trusted_is_refused_with_its_place(situation, source, what):
-    with pytest.raises(ConfigError) as caught:
-        markdown(_view(situation("pass-unchanged")), LINKS, template=source, template_name="own.j2")
-    assert caught.value.code == "report.template"
-    assert what in caught.value.message
-    assert caught.value.where.startswith("own.j2")
-
-
-def test_a_template_that_prints_too_much_gives_way_to_ours(situation):
-    own = '{% extends "comment.md.j2" %}{% block footer %}{% for i in range(90000) %}xx{% endfor %}{% endblock %}'
-    made = markdown(_view(situation("fail-drop")), LINKS, template=own)
-    assert len(made.encode()) <= COMMENT_BYTES
-    assert "xxxx" not in made
-    assert made == markdown(_view(situation("fail-drop")), LINKS)
 
 
 def test_only_names_of_letters_become_code_in_a_sentence():
