@@ -27,7 +27,8 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
     if not golden:
         return {}
     from rageval_action.golden.formats import read_golden
-    from rageval_action.snapshots.build import check_query_vectors, open_vectors
+    from rageval_action.snapshots.build import open_vectors
+    from rageval_action.snapshots.queries import check_query_vectors
 
     texts = [query.text for query in read_golden(golden).queries]
     vectors, _ = open_vectors(Path(embeddings), "--query-embeddings")

@@ -12,13 +12,14 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.model.hashing import query_key, text_hash
+from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
 from rageval_action.snapshots.model import BATCH_SIZE, model_name
 from rageval_action.snapshots.prefixes import Prefixes, known_prefixes
+from rageval_action.snapshots.queries import check_query_vectors, keyed
 from rageval_action.snapshots.row_checks import is_blank
 from rageval_action.snapshots.write import Contents, check_target, write_snapshot
 
@@ -91,7 +92,7 @@ def build_from_vectors(
     cached: dict[str, NDArray[np.float32]] = {}
     if query_vectors is not None:
         check_query_vectors(query_vectors, len(queries), vectors.shape[1])
-        cached = _keyed(queries, query_vectors.astype(np.float32), settings)
+        cached = keyed(dict(zip(queries, query_vectors.astype(np.float32), strict=True)), settings)
     contents = Contents(chunks=chunks, vectors=vectors, query_vectors=cached)
     manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
     return Built(manifest=manifest, notices=notices)
@@ -120,7 +121,11 @@ def build_with_model(
     order = np.fromiter((row.get(text, -1) for text in texts), np.int64, len(texts))
     settings, notices = _settings(plan, measure((made,)), embedder.revision, prefixes)
     asked = list(dict.fromkeys(queries))
-    cached = _keyed(asked, _embed_queries(asked, prefixes, embedder), settings) if asked else {}
+    cached = (
+        keyed(dict(zip(asked, _embed_queries(asked, prefixes, embedder), strict=True)), settings)
+        if asked
+        else {}
+    )
     contents = Contents(chunks=chunks, vectors=_gathered(made, order), query_vectors=cached)
     manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
     work.remove()
@@ -187,36 +192,6 @@ def _settings(
         source_commit=plan.source_commit,
     )
     return settings, notices
-
-
-def _keyed(
-    queries: Sequence[str], vectors: NDArray[np.float32], settings: BuildSettings
-) -> dict[str, NDArray[np.float32]]:
-    keys = [
-        query_key(model=settings.model, revision=settings.revision, prefix=settings.query_prefix, text=text)
-        for text in queries
-    ]
-    return dict(zip(keys, vectors, strict=True))
-
-
-def check_query_vectors(vectors: FloatMatrix, queries: int, dimension: int) -> None:
-    """Refuse vectors that are not those of so many queries in a space of so many dimensions.
-
-    Raises:
-        SnapshotError: `snapshot.count-mismatch`, `snapshot.dimension-mismatch` or `snapshot.not-finite`.
-    """
-    if len(vectors) != queries:
-        message = (
-            f"{len(vectors):,} query vectors stand beside {queries:,} queries; row i must belong to query i."
-        )
-        raise SnapshotError("snapshot.count-mismatch", message, where="--query-embeddings")
-    if vectors.shape[1] != dimension:
-        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
-        raise SnapshotError("snapshot.dimension-mismatch", message, where="--query-embeddings")
-    bad = measure((vectors,)).bad_rows
-    if bad:
-        message = "a query vector holds NaN or infinity."
-        raise SnapshotError("snapshot.not-finite", message, where=f"--query-embeddings row {bad[0]}")
 
 
 def _embed_queries(queries: Sequence[str], prefixes: Prefixes, embedder: Embedder) -> NDArray[np.float32]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`RAGEVAL_CACHE`, else `rageval` in the user's cache folder."""
+    """`RAGEVAL_CACHE`, else `rageval/snapshots` in the user's cache folder."""
     own = os.environ.get("RAGEVAL_CACHE", "")
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval" / "snapshots"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rageval_action.core.model.hashing import query_key
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import array_in
 from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
@@ -17,9 +18,42 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rageval_action.core.model.snapshot import BuildSettings
+
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _KEY_BYTES = 64
 LIMITS = ZipLimits(member=1 << 32, ratio=100, free=100 << 10)
+
+
+def keyed(
+    vectors: Mapping[str, NDArray[np.float32]], settings: BuildSettings
+) -> dict[str, NDArray[np.float32]]:
+    """Query text -> vector, under the keys by which the encoder looks for them."""
+    made_by = {"model": settings.model, "revision": settings.revision, "prefix": settings.query_prefix}
+    return {query_key(**made_by, text=text): vector for text, vector in vectors.items()}
+
+
+def check_query_vectors(
+    vectors: NDArray[np.generic], queries: int, dimension: int, where: str = "--query-embeddings"
+) -> None:
+    """Refuse vectors that are not those of so many queries in a space of so many dimensions.
+
+    Raises:
+        SnapshotError: `snapshot.count-mismatch`, `snapshot.dimension-mismatch` or `snapshot.not-finite`.
+    """
+    if len(vectors) != queries:
+        message = (
+            f"{len(vectors):,} query vectors stand beside {queries:,} queries; row i must belong to query i."
+        )
+        raise SnapshotError("snapshot.count-mismatch", message, where=where)
+    if vectors.shape[1] != dimension:
+        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
+        hint = "They come from two models: embed the queries with the model of the snapshot."
+        raise SnapshotError("snapshot.dimension-mismatch", message, hint=hint, where=where)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        message = f"the query vector in row {bad[0]} holds NaN or infinity ({len(bad)} such rows)."
+        raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")
 
 
 def write_queries(path: Path, vectors: Mapping[str, NDArray[np.float32]]) -> None:
@@ -57,14 +91,4 @@ def _check(keys: NDArray[np.generic], vectors: NDArray[np.generic], dimension: i
     if keys.ndim != 1 or keys.dtype.kind != "S" or vectors.ndim != 2 or vectors.dtype != np.float32:
         message = "`keys` must be an array of byte strings and `vectors` a float32 matrix."
         raise SnapshotError("snapshot.bad-queries", message, where=where)
-    if len(keys) != len(vectors):
-        message = f"{len(keys)} keys stand beside {len(vectors)} query vectors."
-        raise SnapshotError("snapshot.count-mismatch", message, where=where)
-    if vectors.shape[1] != dimension:
-        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
-        hint = "They come from two models: embed the queries with the model of the snapshot."
-        raise SnapshotError("snapshot.dimension-mismatch", message, hint=hint, where=where)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        message = f"the query vector in row {bad[0]} holds NaN or infinity ({len(bad)} such rows)."
-        raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")
+    check_query_vectors(vectors, len(keys), dimension, where)

@@ -54,7 +54,7 @@ def read(path: Path, options: dict[str, str], sink: Sink) -> None:
     _check_names(path)
     _check_indexes(path)
     try:
-        _write(chromadb.PersistentClient(str(path), settings), path, options, sink)
+        _write(chromadb.PersistentClient(str(path), settings), options, sink)
     except chromadb.errors.ChromaError as error:
         raise SnapshotError("snapshot.unreadable", f"Chroma cannot read it: {error}.", hint=DAMAGED) from None
 
@@ -133,9 +133,9 @@ def _short(file: Path) -> SnapshotError:
     return SnapshotError("snapshot.truncated", text, hint=DAMAGED)
 
 
-def _write(client: Any, path: Path, options: dict[str, str], sink: Sink) -> None:
+def _write(client: Any, options: dict[str, str], sink: Sink) -> None:
     collection = _collection(client, options.get("collection", ""))
-    sink.metric = _metric(collection, path)
+    sink.metric = _metric(collection)
     total = collection.count()
     for start in range(0, total, PAGE):
         page = collection.get(limit=PAGE, offset=start, include=["embeddings", "documents", "metadatas"])
@@ -156,19 +156,11 @@ def _collection(client: Any, wanted: str) -> Any:
     return client.get_collection(wanted, embedding_function=None)
 
 
-def _metric(collection: Any, path: Path) -> str:
+def _metric(collection: Any) -> str:
     """The space of the collection's index.
 
-    Before 1.0 the index's own metadata decides, whatever a configuration says beside it; since then the latter.
+    Before 1.0 the collection's metadata decides, whatever a configuration says beside it; since then the latter.
     """
-    query = (
-        "SELECT str_value FROM segment_metadata JOIN segments ON segments.id = segment_id "
-        "WHERE key = 'hnsw:space' AND segments.collection = ?"
-    )
-    with closing(sqlite3.connect(path / "chroma.sqlite3")) as base:
-        found = base.execute(query, (str(collection.id),)).fetchone()
-    if found:
-        return str(found[0])
     configuration = collection.configuration_json or {}
     spaces = [(configuration.get(part) or {}).get("space") for part in ("hnsw", "spann")]
-    return str(next(filter(None, spaces), "l2"))
+    return str(next(filter(None, [(collection.metadata or {}).get("hnsw:space"), *spaces]), "l2"))

@@ -11,18 +11,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.model.hashing import query_key
-from rageval_action.core.model.snapshot import BuildSettings, Manifest, Snapshot
+from rageval_action.core.model.snapshot import Manifest, Snapshot
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.build import check_query_vectors
 from rageval_action.snapshots.cache_folder import cache_folder
 from rageval_action.snapshots.importers.location import StoreLocation, content_key
-from rageval_action.snapshots.importers.table import Table, to_chunks
+from rageval_action.snapshots.importers.table import Table, to_snapshot
 from rageval_action.snapshots.interface import IMPORTERS
-from rageval_action.snapshots.manifest import IMPORTED, MANIFEST
+from rageval_action.snapshots.manifest import MANIFEST
+from rageval_action.snapshots.queries import check_query_vectors, keyed
 from rageval_action.snapshots.read import read_snapshot
-from rageval_action.snapshots.write import Contents, write_snapshot
+from rageval_action.snapshots.write import write_snapshot
 
 VERSION = "2"
 """Part of every key: raise it when an importer reads the same store differently."""
@@ -73,19 +72,13 @@ def _read(location: StoreLocation) -> Table:
 def _write(
     location: StoreLocation, out: Path, asked: Mapping[str, NDArray[np.float32]]
 ) -> tuple[Manifest, tuple[Notice, ...]]:
-    imported = to_chunks(_read(location), location)
+    table = _read(location)
+    contents, settings, notices = to_snapshot(table, location)
     if asked:
-        check_query_vectors(np.stack(list(asked.values())), len(asked), imported.vectors.shape[1])
-    settings = BuildSettings(
-        metric=imported.metric, model=imported.model, build_id=f"{IMPORTED}{location.scheme}"
-    )
-    keyed = {
-        query_key(model=imported.model, revision="", prefix="", text=text): vector
-        for text, vector in asked.items()
-    }
-    contents = Contents(chunks=imported.chunks, vectors=imported.vectors, query_vectors=keyed)
+        check_query_vectors(np.stack(list(asked.values())), len(asked), table.vectors.shape[1])
+        contents = msgspec.structs.replace(contents, query_vectors=keyed(asked, settings))
     try:
-        return write_snapshot(out, contents, settings), imported.notices
+        return write_snapshot(out, contents, settings), notices
     except SnapshotError as error:  # of a row, it names the number alone
         where = error.where if str(out) in error.where else f"{location} {error.where}"
         raise SnapshotError(error.code, error.message, hint=error.hint, where=where) from None

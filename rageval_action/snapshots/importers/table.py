@@ -11,12 +11,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.model.snapshot import Metric
+from rageval_action.core.model.snapshot import BuildSettings, Metric
 from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import measure
 from rageval_action.snapshots.importers.location import StoreLocation
+from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.problems import Problems
+from rageval_action.snapshots.write import Contents
 
 DOCUMENT_FIELDS = (
     "doc", "doc_id", "document_id", "documentId", "ref_doc_id", "source_id", "parent_id", "file_path", "file_name",
@@ -79,17 +81,7 @@ class Table(Struct, frozen=True, kw_only=True):
     notices: tuple[Notice, ...] = ()
 
 
-class Imported(Struct, frozen=True, kw_only=True):
-    """What becomes a snapshot."""
-
-    chunks: tuple[Chunk, ...]
-    vectors: NDArray[np.floating]
-    metric: Metric
-    model: str
-    notices: tuple[Notice, ...]
-
-
-def to_chunks(table: Table, location: StoreLocation) -> Imported:
+def to_snapshot(table: Table, location: StoreLocation) -> tuple[Contents, BuildSettings, tuple[Notice, ...]]:
     """Name each row's id, document, text and access, and settle the metric.
 
     Raises:
@@ -111,13 +103,11 @@ def to_chunks(table: Table, location: StoreLocation) -> Imported:
     chunks = tuple(_chunks(table.rows, document, location, problems))
     problems.raise_if_any()
     metric, told = _metric(table, location, where)
-    return Imported(
-        chunks=chunks,
-        vectors=table.vectors,
-        metric=metric,
-        model=location.get("model"),
-        notices=(*table.notices, *_document_notice(document, where), *told, *_lossy_notice(table, where)),
+    settings = BuildSettings(
+        metric=metric, model=location.get("model"), build_id=f"{IMPORTED}{location.scheme}"
     )
+    notices = (*table.notices, *_document_notice(document, where), *told, *_lossy_notice(table, where))
+    return Contents(chunks=chunks, vectors=table.vectors), settings, notices
 
 
 NO_DOCUMENT = ("", "None")
