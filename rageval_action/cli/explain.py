@@ -46,13 +46,13 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
         change = _change(before, candidate, row.query_id) if before else None
         unit = unit_of(row.judgments, candidate.record.golden.unit)
         texts, note = chunk_texts(snapshot, candidate)
-        told = explained(sight, change, candidate.record.k, unit, texts, show)
+        explanation = explained(sight, change, candidate.record.k, unit, texts, show)
         if note:
             say(f"note: {note}", err=True)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, explanation)
         if json_target != "-":
-            sys.stdout.writelines(line + "\n" for line in lines(told))
+            sys.stdout.writelines(line + "\n" for line in lines(explanation))
 
 
 def _one(run: Any, query: str, where: str) -> Any:

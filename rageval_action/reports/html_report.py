@@ -207,15 +207,15 @@ def _row(sight: Sight, change: QueryChange | None, k: int, names: Names, texts: 
     row, after, before = sight.row, sight.after, sight.before
     asked = answerable(row)
     item = change.item if change else (after.items[0].label if after.items else "")
-    told = row.misses[0] if row.misses and change is None else None
+    miss = row.misses[0] if row.misses and change is None else None
     return {
         "id": row.query_id,
         "text": row.query,
         "line": row.line,
         "change": _kind(sight, change),
-        "cause": change.cause if change else told.cause if told else "",
-        "why": list(change.tags if change else told.tags if told else ()),
-        "by": [names.place(name) for name in (change.by if change else told.by if told else ())],
+        "cause": change.cause if change else miss.cause if miss else "",
+        "why": list(change.tags if change else miss.tags if miss else ()),
+        "by": [names.place(name) for name in (change.by if change else miss.by if miss else ())],
         "slices": [names.place(name) for name in slices.names(row)],
         "item": names.place(item),
         "before": (change.baseline_rank or 0) if change else before.first if before else 0,
@@ -262,11 +262,11 @@ def _ranking(side: Look, k: int, names: Names) -> list[float]:
 
 def provenance(record: Record, before: Record | None) -> tuple[tuple[str, str, str], ...]:
     """What was measured, with what: name, baseline's value, candidate's value."""
-    new, old = _told(record), _told(before) if before else {}
+    new, old = _described(record), _described(before) if before else {}
     return tuple((name, old.get(name, ""), value) for name, value in new.items() if value or old.get(name))
 
 
-def _told(record: Record) -> dict[str, str]:
+def _described(record: Record) -> dict[str, str]:
     golden, snapshot, retriever = record.golden, record.snapshot, record.retriever
 
     def pairs(values: Mapping[str, object]) -> str:

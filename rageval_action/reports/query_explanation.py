@@ -16,57 +16,58 @@ SCORE = 4
 """Decimals of a score: they tell neighbours apart."""
 
 
-def lines(told: Explanation) -> Iterator[str]:
+def lines(explanation: Explanation) -> Iterator[str]:
     """The explanation line by line, without any control character from outside."""
-    yield from map(indented, _lines(told))
-    for table in _rankings(told):
+    yield from map(indented, _lines(explanation))
+    for table in _rankings(explanation):
         yield ""
         yield table.title
         yield from aligned(table)
 
 
-def _lines(told: Explanation) -> Iterator[str]:
-    place = f", line {told.line} of the golden set" if told.line else ""
-    yield f"{told.query_id}{place}: {told.query or 'the text is not in the record'}"
-    if told.slices:
-        yield f"Slices: {', '.join(told.slices)}"
-    yield _verdict(told)
-    if told.error:
-        yield f"The retriever failed: {told.error}"
-    for wanted in told.wanted:
-        moved = _move(wanted.before if told.compared else None, wanted.after)
+def _lines(explanation: Explanation) -> Iterator[str]:
+    place = f", line {explanation.line} of the golden set" if explanation.line else ""
+    yield f"{explanation.query_id}{place}: {explanation.query or 'the text is not in the record'}"
+    if explanation.slices:
+        yield f"Slices: {', '.join(explanation.slices)}"
+    yield _verdict(explanation)
+    if explanation.error:
+        yield f"The retriever failed: {explanation.error}"
+    for wanted in explanation.wanted:
+        moved = _move(wanted.before if explanation.compared else None, wanted.after)
         yield f"Should find {wanted.label} (grade {wanted.grade}): {moved}"
         if wanted.best:
             yield from _passage("  best chunk", wanted.best)
-    for rival in told.rivals:
-        moved = _move(rival.before if told.compared else None, rival.after)
+    for rival in explanation.rivals:
+        moved = _move(rival.before if explanation.compared else None, rival.after)
         yield f"Above it: {rival.id}: {moved}"
         yield from _passage("  chunk", rival.passage)
-    if told.margin is not None:
-        before = f"{_signed(told.margin_before)} → " if told.margin_before is not None else ""
-        yield f"Margin (best relevant less best other): {before}{_signed(told.margin)}"
-    if told.advice:
-        yield f"What to try: {told.advice} Source: {told.source}."
+    if explanation.margin is not None:
+        before = f"{_signed(explanation.margin_before)} → " if explanation.margin_before is not None else ""
+        yield f"Margin (best relevant less best other): {before}{_signed(explanation.margin)}"
+    if explanation.advice:
+        yield f"What to try: {explanation.advice} Source: {explanation.source}."
 
 
-def _verdict(told: Explanation) -> str:
+def _verdict(explanation: Explanation) -> str:
+    same = f"It finds as much in the top {explanation.k} as before"
     words = {
-        "lost": f"It lost its last relevant result in the top {told.k}",
-        "worse": f"It finds less in the top {told.k} than before",
-        "gained": f"It found its first relevant result in the top {told.k}",
-        "better": f"It finds more in the top {told.k} than before",
-        "missed": f"It finds nothing relevant in the top {told.k}, before or now",
+        "lost": f"It lost its last relevant result in the top {explanation.k}",
+        "worse": f"It finds less in the top {explanation.k} than before",
+        "gained": f"It found its first relevant result in the top {explanation.k}",
+        "better": f"It finds more in the top {explanation.k} than before",
+        "missed": f"It finds nothing relevant in the top {explanation.k}, before or now",
         "changed": "Its text is not the one the baseline answered",
         "unanswerable": "Nothing should be found for it",
-        "same": f"It finds as much in the top {told.k} as before" if told.compared else _found(told),
-    }[told.change]
-    if not told.cause:
+        "same": same if explanation.compared else _found(explanation),
+    }[explanation.change]
+    if not explanation.cause:
         return f"{words}."
-    by = f" by {lists.listed(list(told.by), 3)}" if told.by else ""
-    also = [CIRCUMSTANCES.get(tag, tag) for tag in told.circumstances]
+    by = f" by {lists.listed(list(explanation.by), 3)}" if explanation.by else ""
+    also = [CIRCUMSTANCES.get(tag, tag) for tag in explanation.circumstances]
     more = f"; {', '.join(also)}" if also else ""
-    why = "It was missing before:" if told.change in UPWARDS else "Cause:"
-    return f"{words}. {why} {told.cause}{by} ({told.meaning}{more})."
+    why = "It was missing before:" if explanation.change in UPWARDS else "Cause:"
+    return f"{words}. {why} {explanation.cause}{by} ({explanation.meaning}{more})."
 
 
 def _signed(value: float) -> str:
@@ -83,13 +84,17 @@ def _move(before: int | None, after: int) -> str:
     return f"{old} → {after}" if before and after else f"{old} → {now}"
 
 
-def _found(told: Explanation) -> str:
+def _found(explanation: Explanation) -> str:
     """What the top k holds of what should be found, where there is nothing to compare with."""
-    found = sum(0 < wanted.after <= told.k for wanted in told.wanted)
+    found = sum(0 < wanted.after <= explanation.k for wanted in explanation.wanted)
     if not found:
-        return f"It finds nothing relevant in the top {told.k}"
-    what = "what" if found == len(told.wanted) else f"{found} of the {len(told.wanted)} things that"
-    return f"It finds {what} it should in the top {told.k}"
+        return f"It finds nothing relevant in the top {explanation.k}"
+    what = (
+        "what"
+        if found == len(explanation.wanted)
+        else f"{found} of the {len(explanation.wanted)} things that"
+    )
+    return f"It finds {what} it should in the top {explanation.k}"
 
 
 def _passage(title: str, passage: Passage) -> Iterator[str]:
@@ -104,18 +109,18 @@ def _passage(title: str, passage: Passage) -> Iterator[str]:
         yield f"    {escape.cap(escape.visible(passage.text), SNIPPET)}"
 
 
-def _rankings(told: Explanation) -> Iterator[Table]:
-    if told.compared:
+def _rankings(explanation: Explanation) -> Iterator[Table]:
+    if explanation.compared:
         yield Table(
-            f"Base, first {len(told.before)}",
+            f"Base, first {len(explanation.before)}",
             ["rank", "result", "score", ""],
-            _body(told.before, told.k, moved=False),
+            _body(explanation.before, explanation.k, moved=False),
         )
-    title = "This run" if told.compared else "Results"
+    title = "This run" if explanation.compared else "Results"
     yield Table(
-        f"{title}, first {len(told.after)}",
+        f"{title}, first {len(explanation.after)}",
         ["rank", "result", "score", ""],
-        _body(told.after, told.k, moved=told.compared),
+        _body(explanation.after, explanation.k, moved=explanation.compared),
     )
 
 
