@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rageval_action.cli.configuration import config_option, configure, world
-from rageval_action.cli.evaluate import report
+from rageval_action.cli.evaluate import show_comparison
 from rageval_action.cli.options import json_option, markdown_option
 from rageval_action.cli.output import errors_as_json, one_on_stdout
 
@@ -39,11 +39,11 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
             before, after = (
                 rejudged(run, labels, parse_measures(run.record.measures)) for run in (before, after)
             )
-        told = pipeline.conclude(
+        document = pipeline.conclude(
             after,
             pipeline.Baseline(record=before),
             settings.policy,
             today=world().today(),
         )
-        report(told, after, json_target, markdown, told, before=before.record)
-        return told.exit_code
+        show_comparison(document, after, json_target, markdown, document, before=before.record)
+        return document.exit_code

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rageval_action.cli.configuration import configure, world
-from rageval_action.cli.evaluate import closer, report
+from rageval_action.cli.evaluate import next_steps, show_comparison
 from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
@@ -33,16 +33,18 @@ def demo(examples: str, markdown: str) -> None:
         settings = configure({"snapshot": str(folder / side)}, config)
         records[side] = pipeline.evaluate(settings, world(folder))
         write_files(out / side, encode(records[side]))
-    told = pipeline.conclude(
+    document = pipeline.conclude(
         records["candidate"],
         pipeline.Baseline(record=records["baseline"], rung="snapshot"),
         settings.policy,
         today=world().today(),
     )
-    report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
+    show_comparison(document, records["candidate"], "", markdown, document, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
-    for line in closer(told, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config):
+    for line in next_steps(
+        document, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config
+    ):
         say(line)
 
 

@@ -62,19 +62,19 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
             else NoBaseline("no baseline was given")
         )
         candidate = pipeline.evaluate(settings, world())
-        told = pipeline.conclude(candidate, before, settings.policy, today=world().today())
+        document = pipeline.conclude(candidate, before, settings.policy, today=world().today())
         files = encode(candidate)
         if baseline:
-            files["comparison.json"] = encode_document(told)
+            files["comparison.json"] = encode_document(document)
         write_files(Path(out), files)
         old = before.record.record if isinstance(before, pipeline.Baseline) else None
-        report(told, candidate, json_target, markdown, candidate.record, before=old)
+        show_comparison(document, candidate, json_target, markdown, candidate.record, before=old)
         if baseline and "-" not in (json_target, markdown):
-            say("\n" + "\n".join(closer(told, out, baseline, settings.snapshot, config)))
-        return told.exit_code
+            say("\n" + "\n".join(next_steps(document, out, baseline, settings.snapshot, config)))
+        return document.exit_code
 
 
-def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) -> Iterator[str]:
+def next_steps(document: Any, record: str, baseline: str, snapshot: str, config: str) -> Iterator[str]:
     """Where to look next: the commands that show every query, and the worst one."""
     both = f"{shlex.quote(record)} --baseline {shlex.quote(baseline)}"
     if Path(snapshot).is_dir():
@@ -82,13 +82,13 @@ def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) ->
     policy = f" --config {shlex.quote(config)}" if config else ""
     yield "See every query with both rankings in a browser:"
     yield f"  rageval report {both}{policy} --out report.html"
-    if told.queries:
+    if document.queries:
         yield "Look at one of them closely:"
-        yield f"  rageval explain {shlex.quote(told.queries[0].id)} {both}"
+        yield f"  rageval explain {shlex.quote(document.queries[0].id)} {both}"
 
 
-def report(
-    told: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
+def show_comparison(
+    document: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
 ) -> None:
     """Tell the result on every surface that was asked for; standard output holds one of them.
 
@@ -100,8 +100,8 @@ def report(
     if markdown:
         from rageval_action.cli.rival_snippets import snippets
 
-        texts = snippets(told, run)
-    shown = view(told, run.record, before=before, snippets=texts)
+        texts = snippets(document, run)
+    shown = view(document, run.record, before=before, snippets=texts)
     if json_target:
         write_json(json_target, summary)
     if markdown:

@@ -70,25 +70,25 @@ def history(
     PLACE is a record (folder or zip), a folder of records, or a history.json written before: records may expire, the
     history stays. Without an option for a file, Markdown goes to standard output.
     """
-    from rageval_action.core.series.history import history as told_by
+    from rageval_action.core.series.history import history as over_time
     from rageval_action.reports import history as reports
 
     with errors_as_json(json_target):
         with _fetched(**github) as folders:
             points, unread = gather({place: Path(place) for place in places} | dict(folders))
-        told = told_by(_blessed(points, release), tolerance=tolerance)
+        trend = over_time(_blessed(points, release), tolerance=tolerance)
         for line in unread:
             say(f"rageval: not read: {line}", err=True)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, trend)
         if html_target:
-            write_text(html_target, reports.html(told))
+            write_text(html_target, reports.html(trend))
         if badge:
-            write_text(badge, reports.badge(told))
+            write_text(badge, reports.badge(trend))
         if endpoint:
-            write_json(endpoint, reports.endpoint(told))
+            write_json(endpoint, reports.endpoint(trend))
         if markdown or not (json_target or html_target or badge or endpoint):
-            write_text(markdown or "-", reports.markdown(told))
+            write_text(markdown or "-", reports.markdown(trend))
         sys.stdout.flush()
 
 

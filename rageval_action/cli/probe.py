@@ -37,20 +37,20 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
         asked = deny_probes(inputs.golden.queries, probes)
         golden = msgspec.structs.replace(inputs.golden, queries=asked)
         run = pipeline.rank(settings, msgspec.structs.replace(inputs, golden=golden), settings.depth)
-        told = report(run, inputs.snapshot.chunks)
+        result = report(run, inputs.snapshot.chunks)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, result)
         if json_target != STANDARD_OUTPUT:
-            _show(told)
-        return 1 if told.leaks else 0 if told.asked else 3
+            _show(result)
+        return 1 if result.leaks else 0 if result.asked else 3
 
 
-def _show(told: Any) -> None:
-    say(f"{told.asked} probes answered, {told.failed} failed; {told.guarded:,} chunks are guarded")
-    if not told.guarded:
+def _show(result: Any) -> None:
+    say(f"{result.asked} probes answered, {result.failed} failed; {result.guarded:,} chunks are guarded")
+    if not result.guarded:
         say("no chunk has an access list, so the probes prove nothing")
-    for leak in told.leaks[:SHOWN]:
+    for leak in result.leaks[:SHOWN]:
         say(f"leak: query {leak.query_id}, rank {leak.rank}: {leak.id}")
-    if len(told.leaks) > SHOWN:
-        say(f"… and {len(told.leaks) - SHOWN} more")
-    say("nothing guarded came back" if not told.leaks else f"{len(told.leaks)} guarded hits came back")
+    if len(result.leaks) > SHOWN:
+        say(f"… and {len(result.leaks) - SHOWN} more")
+    say("nothing guarded came back" if not result.leaks else f"{len(result.leaks)} guarded hits came back")

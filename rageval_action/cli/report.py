@@ -33,11 +33,11 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     beside = Path(record) / "comparison.json"
     if not comparison and not baseline and beside.is_file():
         comparison = str(beside)
-    told = read_comparison(comparison) if comparison else _judged(candidate, before, config)
+    document = read_comparison(comparison) if comparison else _judged(candidate, before, config)
     texts, note = chunk_texts(snapshot, candidate)
     if note:
         say(f"note: {note}", err=True)
-    made = page(told, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
+    made = page(document, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
     write_text(out, html(made))
 
 

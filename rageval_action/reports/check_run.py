@@ -52,7 +52,7 @@ def check(view: ReportView, links: Links | None = None, *, most: int = 500) -> C
 
 
 def _remark(row: QueryLine, view: ReportView) -> Remark:
-    told = {
+    what = {
         "lost": f"lost its last relevant result in the top {view.k}",
         "worse": f"finds less in the top {view.k}",
     }[row.change]
@@ -64,6 +64,6 @@ def _remark(row: QueryLine, view: ReportView) -> Remark:
         path=view.golden_path,
         line=row.line,
         level="warning",
-        title=escape.cap(escape.visible(f"{row.id} {told}"), TITLE_CHARACTERS),
+        title=escape.cap(escape.visible(f"{row.id} {what}"), TITLE_CHARACTERS),
         message=escape.cap(message, MESSAGE),
     )

@@ -272,11 +272,11 @@ def _ranking(side: QueryLayout, k: int, names: Names) -> list[float]:
 
 def provenance(record: Record, before: Record | None) -> tuple[tuple[str, str, str], ...]:
     """What was measured, with what: name, baseline's value, candidate's value."""
-    new, old = _facts(record), _facts(before) if before else {}
+    new, old = _described(record), _described(before) if before else {}
     return tuple((name, old.get(name, ""), value) for name, value in new.items() if value or old.get(name))
 
 
-def _facts(record: Record) -> dict[str, str]:
+def _described(record: Record) -> dict[str, str]:
     golden, snapshot, retriever = record.golden, record.snapshot, record.retriever
 
     def pairs(values: Mapping[str, object]) -> str:

@@ -129,13 +129,13 @@ def page(matrix: Matrix) -> str:
     """One HTML page that needs nothing from anywhere."""
     cells = "".join(f"<th scope=col>{escape.html(name)}</th>" for name in head(matrix))
     rows = "".join(_html_row(row) for row in body(matrix))
-    told = "".join(f"<li>{escape.html(line)}</li>" for line in notes(matrix))
+    items = "".join(f"<li>{escape.html(line)}</li>" for line in notes(matrix))
     title = escape.html(f"Retrieval matrix over {matrix.golden}")
     return (
         f'<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
         f"<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{_STYLE}</style><main><h1>{title}</h1><div class=wide><table>"
-        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></main></html>\n"
+        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{items}</ul></main></html>\n"
     )
 
 

@@ -50,6 +50,7 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 
 
 def _verdict(explanation: Explanation) -> str:
+    same = f"It finds as much in the top {explanation.k} as before"
     words = {
         "lost": f"It lost its last relevant result in the top {explanation.k}",
         "worse": f"It finds less in the top {explanation.k} than before",
@@ -58,9 +59,7 @@ def _verdict(explanation: Explanation) -> str:
         "missed": f"It finds nothing relevant in the top {explanation.k}, before or now",
         "changed": "Its text is not the one the baseline answered",
         "unanswerable": "Nothing should be found for it",
-        "same": f"It finds as much in the top {explanation.k} as before"
-        if explanation.compared
-        else _found(explanation),
+        "same": same if explanation.compared else _found(explanation),
     }[explanation.change]
     if not explanation.cause:
         return f"{words}."

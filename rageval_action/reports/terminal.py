@@ -133,8 +133,10 @@ def _tail(view: ReportView) -> Iterator[str]:
         )
         yield f"Latency, {stage.stage}: p50 {before[0]}{stage.p50}, p95 {before[1]}{stage.p95} ({stage.n} timed)."
     if view.units:
-        told = (f"{row.measure} {f'{row.before} → ' if row.before else ''}{row.after}" for row in view.units)
-        yield f"By {view.units[0].unit} instead (no gate looks at it): {', '.join(told)}"
+        scores = (
+            f"{row.measure} {f'{row.before} → ' if row.before else ''}{row.after}" for row in view.units
+        )
+        yield f"By {view.units[0].unit} instead (no gate looks at it): {', '.join(scores)}"
     yield view.acl
     if view.no_answer:
         yield view.no_answer
@@ -150,10 +152,10 @@ def _small(view: ReportView) -> Iterator[str]:
     moved = [row for row in view.small_slices if row.worse or row.better]
     if not view.small_slices:
         return
-    told = [f"{row.name} {row.worse} worse, {row.better} better of {row.n}" for row in moved[:MOST_SMALL]]
-    left = len(view.small_slices) - len(told)
-    rest = f"{left} more" if left and told else f"{left} unchanged" if left else ""
-    yield f"Slices of fewer than 20 queries: {'; '.join([*told, rest] if rest else told)}."
+    changed = [f"{row.name} {row.worse} worse, {row.better} better of {row.n}" for row in moved[:MOST_SMALL]]
+    left = len(view.small_slices) - len(changed)
+    rest = f"{left} more" if left and changed else f"{left} unchanged" if left else ""
+    yield f"Slices of fewer than 20 queries: {'; '.join([*changed, rest] if rest else changed)}."
 
 
 def plain(view: ReportView) -> Iterator[str]:

@@ -110,7 +110,7 @@ def view(
         document: the comparison, as it was judged.
         record: the candidate's.
         before: the baseline's, where it is at hand: its latencies are then shown beside the candidate's.
-        most: rows of lost and of gained queries to make; the totals are always there.
+        most: rows of lost and of gained queries to make; the totals are always shown.
         snippets: id of a lost query -> the text that took the place, of which a short piece is shown.
     """
     alert, title = summary.title(document)
