@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from abc import abstractmethod
@@ -102,7 +101,8 @@ class ClientRetriever(StoreRetriever):
 
     def _start(self) -> None:
         self._home = tempfile.TemporaryDirectory(prefix=f"rageval-{self.name}-", ignore_cleanup_errors=True)
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ} | self.variables()
+        environment = {name: value for name, value in self.options.environ.items() if name in KEPT}
+        environment |= self.variables()
         environment |= {
             "HOME": self._home.name,
             "TMPDIR": self._home.name,

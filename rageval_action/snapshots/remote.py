@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING
 
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.manifest import sha256_of
+from rageval_action.world import REAL_ENVIRONMENT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rageval_action.core.model.snapshot import FileEntry
 
 _PIECE = 1 << 20
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
-def cache_folder() -> Path:
+def cache_folder(environ: Mapping[str, str] = REAL_ENVIRONMENT) -> Path:
     """`RAGEVAL_CACHE`, else `rageval` in the user's cache folder."""
-    given = os.environ.get("RAGEVAL_CACHE")
+    given = environ.get("RAGEVAL_CACHE")
     if given:
         return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval"
 
 
 def fetch(url: str, entry: FileEntry | None, where: str) -> Path:
