@@ -2,23 +2,24 @@
 
 Such a library may hang, crash or be tricked by a file: its process can be ended, and sees no secret of the job.
 
-May import: `errors`. Used by retrievers and by the importers of snapshots.
+May import: `errors`, `world`. Used by retrievers and by the importers of snapshots.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from rageval_action.errors import ConfigError
+from rageval_action.world import REAL_ENVIRONMENT
 
 KEPT = ("PATH", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS", "LANG", "TZ")
 """Variables of our own environment that the process gets."""
 
 
-def library_environment(home: str) -> dict[str, str]:
+def library_environment(home: str, environ: Mapping[str, str] = REAL_ENVIRONMENT) -> dict[str, str]:
     """The environment of the process; `home` is a folder that it may write in and that goes with it."""
-    return {name: os.environ[name] for name in KEPT if name in os.environ} | {
+    return {name: environ[name] for name in KEPT if name in environ} | {
         "HOME": home,
         "TMPDIR": home,
         "PYTHONPATH": str(Path(__file__).resolve().parents[1]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from rageval_action.golden.formats import read_golden
 from rageval_action.retrievers.interface import EXTERNAL, Access, Retriever, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.interface import open_snapshot
+from rageval_action.snapshots.model import load_model
 from rageval_action.world import World
 
 
@@ -55,7 +57,7 @@ def evaluate(config: Config, world: World) -> RunRecord:
     inputs = read(config)
     golden, snapshot = inputs.golden, inputs.snapshot
     linked = link(golden, snapshot.chunks, config.unit)
-    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in settings.measures)]))
+    run = rank(config, inputs, max([config.depth, *(measure.cutoff for measure in settings.measures)]), world)
     audited = audit(run, golden.queries, {chunk.id: chunk for chunk in snapshot.chunks})
     settings = replace(settings, unreviewed=inputs.unreviewed)
     return assemble(golden, linked, snapshot, audited, settings, provenance_of(world, config.region))
@@ -118,18 +120,20 @@ def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
     return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 
 
-def rank(config: Config, inputs: Inputs, depth: int) -> Run:
+def rank(config: Config, inputs: Inputs, depth: int, world: World) -> Run:
     """Let the configured retriever rank every query to `depth` distinct documents.
 
     What embedding the queries cost is added here, once, however many parts of the retriever shared the vectors.
     """
-    encode = query_encoder(inputs.snapshot, model_path=config.model)
+    load = partial(load_model, environ=world.environ)
+    encode = query_encoder(inputs.snapshot, model_path=config.model, load=load)
     context = RetrieverContext(
         snapshot=inputs.snapshot,
         encode=encode,
         options=config.retriever_options,
         access=access_mode(config),
         threads=config.threads,
+        environ=world.environ,
     )
     run = _built(config, context).retrieve(inputs.golden.queries, depth)
     return replace(run, cost={**run.cost, **encode.cost}, notices=(*run.notices, *encode.notices))

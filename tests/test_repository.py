@@ -23,10 +23,9 @@ from rageval_action.golden import neardup, parroting
 from rageval_action.golden.generate import filters
 from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
-from tests.action import defences as action_defences
+from tests.action.defences import MUTATIONS
 from tests.defence_removal import Defence
 from tests.project import ROOT
-from tests.unit.reports import defences as report_defences
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -171,9 +170,7 @@ def test_nothing_tracked_is_large_or_local() -> None:
             assert path.stat().st_size < 2_000_000, name
 
 
-@pytest.mark.parametrize(
-    "defence", [*action_defences.MUTATIONS, *report_defences.DEFENCES], ids=lambda defence: str(defence[0])
-)
+@pytest.mark.parametrize("defence", MUTATIONS, ids=lambda defence: str(defence[0]))
 def test_a_defence_that_can_be_taken_out_stands_in_the_code(defence: Defence) -> None:
     _, file, old, _, tests = defence
     assert old in (ROOT / file).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Which policy judges a pull request: the base branch's, never a looser one of its own (design §8)."""
+"""Which policy judges a pull request: the base branch's, never a looser one of its own."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.configuration import configure, flags
+from rageval_action.cli.configuration import configure, flags, world
 from rageval_action.cli.options import json_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
@@ -36,7 +36,7 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
         inputs = pipeline.read(settings)
         asked = deny_probes(inputs.golden.queries, probes)
         golden = msgspec.structs.replace(inputs.golden, queries=asked)
-        run = pipeline.rank(settings, msgspec.structs.replace(inputs, golden=golden), settings.depth)
+        run = pipeline.rank(settings, msgspec.structs.replace(inputs, golden=golden), settings.depth, world())
         result = report(run, inputs.snapshot.chunks)
         if json_target:
             write_json(json_target, result)

@@ -100,7 +100,7 @@ class ClientRetriever(StoreRetriever):
 
     def _start(self) -> None:
         self._home = tempfile.TemporaryDirectory(prefix=f"rageval-{self.name}-", ignore_cleanup_errors=True)
-        environment = self.variables() | library_environment(self._home.name)
+        environment = self.variables() | library_environment(self._home.name, self.options.environ)
         arguments = [sys.executable, "-c", MAIN, f"{type(self).__module__}:{self.store}"]
         how = Confinement(environment=environment, user=None, isolation="own-process")
         self._process = LineProcess(arguments, Path(self._home.name), how, longest=MAX_ANSWER)

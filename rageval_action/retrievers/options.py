@@ -9,6 +9,8 @@ from typing import TypeVar
 from rageval_action.errors import ConfigError
 from rageval_action.option_values import Option, parse_value
 from rageval_action.retrievers.interface import OptionValue
+from rageval_action.transport import credential, fill
+from rageval_action.world import REAL_ENVIRONMENT
 
 Value = TypeVar("Value", str, int, float, bool)
 
@@ -17,12 +19,16 @@ class Options:
     """Reads the options of one retriever and remembers what was read.
 
     Attributes:
+        environ: variables that options may name.
         recorded: option -> value in force, defaults included: what `Run.parameters` holds. Options read with
             `secret=True` leave no value behind.
     """
 
-    def __init__(self, retriever: str, given: Mapping[str, OptionValue]) -> None:
+    def __init__(
+        self, retriever: str, given: Mapping[str, OptionValue], environ: Mapping[str, str] = REAL_ENVIRONMENT
+    ) -> None:
         self._retriever = retriever
+        self.environ = environ
         self._given = dict(given)
         self._known: set[str] = set()
         self._prefixes: set[str] = set()
@@ -37,6 +43,19 @@ class Options:
             value = str(value).lower() if isinstance(value, bool) else str(value)
         option = Option(name=name, kind="choice" if choices else "text", choices=choices)
         return self._record(name, str(self._parsed(option, value)), secret=secret)
+
+    def headers(self) -> dict[str, str]:
+        """The options `header.NAME`, with `${VARIABLE}` filled in."""
+        return {
+            name: fill(str(value), f"retriever {self._retriever}, option header.{name}", self.environ)
+            for name, value in self.part("header").items()
+        }
+
+    def key(self, name: str, default: str) -> str:
+        """What the environment variable holds that the option `name` names."""
+        return credential(
+            self.text(name, default), f"retriever {self._retriever}, option {name}", self.environ
+        )
 
     def integer(self, name: str, default: int | None = None, *, least: int = 0, most: int = 1_000_000) -> int:
         """A whole number between `least` and `most`."""

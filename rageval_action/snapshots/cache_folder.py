@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
 
+from rageval_action.world import REAL_ENVIRONMENT
 
-def cache_folder() -> Path:
+
+def cache_folder(environ: Mapping[str, str] = REAL_ENVIRONMENT) -> Path:
     """`RAGEVAL_CACHE`, else `rageval/snapshots` in the user's cache folder."""
-    own = os.environ.get("RAGEVAL_CACHE", "")
+    own = environ.get("RAGEVAL_CACHE", "")
     if own:
         return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval" / "snapshots"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval" / "snapshots"
