@@ -7,8 +7,10 @@ import re
 
 import pytest
 from msgspec.structs import replace
-from rageval_action.reports.sentences import first
 
+from rageval_action.core.judging.outcomes import FloorFinding, Outcome
+from rageval_action.core.judging.policy import FloorGate
+from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.measuring.measures import MEASURES, in_order, is_measure
 from rageval_action.core.model.record import Mean
 from rageval_action.core.series import history
@@ -104,11 +106,12 @@ def test_what_nobody_can_tell_is_not_called_no_drop(moved):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_sentence_shows_a_measure_as_code_and_starts_with_it(name, moved):
+def test_a_sentence_shows_a_measure_as_code_and_starts_with_it(name):
     assert prose(f"{name} dropped; see ({name}).") == f"`{name}` dropped; see &#40;`{name}`&#41;."
     assert prose(f"x{name} and {name}x and a:{name}").count("`") == 0
-    reasons = tuple(replace(reason, code="floor", text=f"{name} is low") for reason in moved.told.reasons[:1])
-    assert first(replace(moved.told, verdict="fail", reasons=reasons)) == f"{name} is low."
+    finding = FloorFinding(value=0.25, floor=0.5)
+    low = Outcome(gate=FloorGate(measure=name, min=0.5), state="fail", code="floor", finding=finding)
+    assert full(low).startswith(f"{name} is 0.250")
 
 
 def _falling(name: str):
