@@ -47,8 +47,9 @@ def make_snapshot(folder: Path, rows: int) -> None:
     import numpy as np
 
     from rageval_action.core.model.hashing import query_key
+    from rageval_action.core.model.snapshot import BuildSettings
     from rageval_action.core.model.types import Chunk
-    from rageval_action.snapshots.write import About, Contents, write_snapshot
+    from rageval_action.snapshots.write import Contents, write_snapshot
 
     rng = np.random.default_rng(0)
 
@@ -62,7 +63,7 @@ def make_snapshot(folder: Path, rows: int) -> None:
         query_key(model="bench", revision="", prefix="", text=f"query {number}"): vector
         for number, vector in enumerate(make_queries(300))
     }
-    about = About(metric="ip", model="bench")
+    about = BuildSettings(metric="ip", model="bench")
     write_snapshot(folder, Contents(chunks=chunks, vectors=blocks(), query_vectors=asked), about)
 
 

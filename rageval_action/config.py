@@ -6,44 +6,21 @@ file: when a pull request is judged, the file is the base branch's (design §8).
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from rageval_action.core.judging.policy import Policy, parse_policy
-from rageval_action.core.wording.field_checks import check_value, shown
 from rageval_action.errors import ConfigError, written
+from rageval_action.option_values import Option, parse_value, read_input
+from rageval_action.safe_yaml import YamlDocument, YamlError
 
 FILE = "rageval.yml"
 
-Kind: TypeAlias = Literal["text", "path", "integer", "number", "flag", "list", "choice"]
-
 POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors"})
-
-
-UNREADABLE = (ValueError, LookupError, AttributeError, TypeError, ArithmeticError, RecursionError)
-"""What the YAML library raises, beside its own errors, for values that are not what their form or tag says."""
-
-
-class Option(Struct, frozen=True, kw_only=True):
-    """One option in all its spellings.
-
-    Attributes:
-        name: kebab-case; `--name`, `INPUT_NAME` (hyphens or underscores), `name:` in the file.
-        default: as written by a user; empty = not set.
-        choices: for `choice`.
-    """
-
-    name: str
-    kind: Kind
-    help: str
-    default: str = ""
-    choices: tuple[str, ...] = ()
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -60,6 +37,7 @@ OPTIONS: tuple[Option, ...] = (
         name="k",
         kind="integer",
         default="5",
+        least=1,
         help="How many results your application uses: the headline cutoff.",
     ),
     Option(
@@ -90,12 +68,15 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="no-answer-threshold",
         kind="number",
+        least=-1e12,
+        most=1e12,
         help="Score from which a hit for an unanswerable query counts.",
     ),
     Option(
         name="threads",
         kind="integer",
         default="0",
+        most=1024,  # the search library dies of more threads
         help="Threads of the search library; 0 leaves it its default.",
     ),
     Option(
@@ -190,22 +171,11 @@ def _beside(file: Path, location: str) -> str:
 
 def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -> dict[str, object]:
     """The values of a configuration file; every key is known (or one of `more`) and stands there once."""
-    import yaml
-
-    kind: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        loader = kind(data)
-        node = loader.get_single_node()
-        _refuse_repeats(node, where)
-        if written_out(node, {}) > MOST_VALUES:
-            raise ConfigError("config.bad-yaml", "its aliases stand for too many values.", where=where)
-        _refuse_unreadable(loader, node, where)
-        values = loader.construct_document(node) if node is not None else None
-    except (yaml.YAMLError, *UNREADABLE) as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f"{where}:{mark.line + 1}" if mark else where
-        problem = getattr(error, "problem", None) or "not readable"
-        raise ConfigError("config.bad-yaml", f"not valid YAML: {problem}.", where=place) from error
+        document = YamlDocument(data)
+        values = document.value(document.root)
+    except YamlError as error:
+        raise ConfigError("config.bad-yaml", f"{error.problem}.", where=error.place(where)) from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
@@ -214,70 +184,6 @@ def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -
         if key not in BY_NAME and key not in POLICY_KEYS and key not in more:
             raise _unknown(key, where)
     return values
-
-
-MOST_VALUES = 100_000
-"""Values that a YAML file may hold (a golden set: each row), its aliases written out."""
-
-
-def written_out(node: Any, known: dict[int, int]) -> int:
-    """How many values a node holds when each alias is put where it stands; one that holds itself has no end."""
-    if node is None or node.id == "scalar":
-        return 1
-    if id(node) not in known:
-        known[id(node)] = MOST_VALUES + 1
-        parts = (part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,)))
-        known[id(node)] = 1 + sum(written_out(part, known) for part in parts)
-    return known[id(node)]
-
-
-def _refuse_repeats(root: Any, where: str) -> None:
-    """YAML libraries keep the last of two equal keys: a gate would vanish without a word."""
-    seen: set[int] = set()
-    left = [root] if root is not None else []
-    while left:
-        node = left.pop()
-        if id(node) in seen or node.id == "scalar":
-            continue
-        seen.add(id(node))
-        if node.id == "sequence":
-            left += node.value
-            continue
-        keys: set[object] = set()
-        for key, value in node.value:
-            left.append(value)
-            if key.id == "scalar" and key.value in keys:
-                place = f"{where}:{key.start_mark.line + 1}"
-                raise ConfigError("config.bad-yaml", f'"{key.value}" occurs twice.', where=place)
-            keys.add(key.value if key.id == "scalar" else id(key))
-
-
-_READ_BY_FORM = ("timestamp", "int", "float", "bool")
-"""Kinds of YAML values that look like one and may be none (`2024-13-45`, `!!bool maybe`)."""
-
-
-def _refuse_unreadable(loader: Any, root: Any, where: str) -> None:
-    """The YAML library falls over a value that is not what it looks like, and does not say where it stands."""
-    left, seen = [root] if root is not None else [], set()
-    while left:
-        node = left.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        kind = node.tag.removeprefix("tag:yaml.org,2002:")
-        if node.id != "scalar":
-            left += [
-                part for entry in node.value for part in (entry if isinstance(entry, tuple) else (entry,))
-            ]
-        elif kind in _READ_BY_FORM:
-            try:
-                loader.construct_object(node)
-            except UNREADABLE:
-                place = f"{where}:{node.start_mark.line + 1}"
-                what = "date of the calendar" if kind == "timestamp" else kind
-                raise ConfigError(
-                    "config.bad-yaml", f"{shown(node.value)} is no {what}.", where=place
-                ) from None
 
 
 def _unknown(key: str, where: str) -> ConfigError:
@@ -341,9 +247,8 @@ def _given(
     given = flags.get(name, flags.get(name.replace("-", "_")))
     if given is not None and given != ():
         return given, f"--{name}"
-    for spelling in (f"INPUT_{name.upper()}", f"INPUT_{name.upper().replace('-', '_')}"):
-        if inputs.get(spelling, "").strip():
-            return inputs[spelling].strip(), f"input {name}"
+    if text := read_input(inputs, name):
+        return text, f"input {name}"
     if name in file and file[name] is not None:
         return file[name], f"{where}: {name}"
     return "", ""
@@ -352,78 +257,14 @@ def _given(
 _ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}
 """What an option without default is when nobody set it."""
 
-_TRUE, _FALSE = {"true", "yes", "on", "1"}, {"false", "no", "off", "0"}
-
 
 def _typed(option: Option, value: object, place: str) -> Any:
+    if option.name == "retriever" and isinstance(value, dict):
+        return value
     try:
-        match option.kind:
-            case "integer":
-                return _integer(value, least=1 if option.name == "k" else 0, most=_MOST.get(option.name))
-            case "number":
-                return _number(value)
-            case "flag":
-                return _flag(value)
-            case "list":
-                return _list(value)
-            case "choice":
-                return _choice(option, value)
-            case _:
-                if option.name == "retriever" and isinstance(value, dict):
-                    return value
-                check_value(option.name, value, "text")
-                return value
+        return parse_value(option, value)
     except ValueError as error:
         raise ConfigError("config.bad-value", f"{error}.", where=place) from error
-
-
-_MOST = {"threads": 1024}
-"""The largest number that an option may be: the search library dies of more threads."""
-
-
-def _integer(value: object, *, least: int, most: int | None) -> int:
-    try:
-        number = msgspec.convert(value, int, strict=False)
-    except msgspec.ValidationError:
-        raise ValueError(f"{shown(value)} is not a whole number") from None
-    if number < least:
-        raise ValueError(f"{number} is less than {least}")
-    if most is not None and number > most:
-        raise ValueError(f"{number} is more than {most}")
-    return number
-
-
-def _number(value: object) -> float:
-    try:
-        number = msgspec.convert(value, float, strict=False)
-    except msgspec.ValidationError:
-        raise ValueError(f"{shown(value)} is not a number") from None
-    if not math.isfinite(number):
-        raise ValueError(f"{number} is not a number")
-    return number
-
-
-def _flag(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).lower()
-    if word not in _TRUE | _FALSE:
-        raise ValueError(f'"{value}" is neither true nor false')
-    return word in _TRUE
-
-
-def _list(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return tuple(part.strip() for part in value.replace("\n", ",").split(",") if part.strip())
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{shown(value)} is not a list of names")
-    return tuple(value)
-
-
-def _choice(option: Option, value: object) -> str:
-    if value not in option.choices:
-        raise ValueError(f'"{value}" is none of {", ".join(option.choices)}')
-    return str(value)
 
 
 def _retriever(value: object, where: str) -> tuple[str, dict[str, str | int | float | bool]]:

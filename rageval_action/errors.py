@@ -64,12 +64,6 @@ class CannotMeasureError(RagevalError):
     exit_code = EXIT_CANNOT_MEASURE
 
 
-class PublishError(RagevalError):
-    """A publishing step that the user marked as required failed."""
-
-    exit_code = EXIT_PUBLISH
-
-
 _A_PATH = (
     errno.ENAMETOOLONG,
     errno.EACCES,

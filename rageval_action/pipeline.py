@@ -1,4 +1,4 @@
-"""One evaluation from top to bottom: read, link, rank, audit, score, record; then compare, judge, tell."""
+"""One evaluation from top to bottom: read, link, rank, audit, score, record; then compare, judge, document."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.config import Config
-from rageval_action.core.comparing.comparison import Comparison, compare
-from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document, failures
+from rageval_action.core.comparing.comparison import compare
+from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
-from rageval_action.core.judging.verdict import Against, BaselineUnknown, NoBaseline, Override, judge
+from rageval_action.core.judging.verdict import Override, judge
 from rageval_action.core.labels.access import audit
 from rageval_action.core.labels.linking import link
 from rageval_action.core.measuring.evaluation import Provenance, Settings, assemble
-from rageval_action.core.measuring.measures import Measure, ladder, parse_measures
+from rageval_action.core.measuring.measures import Measure, headline_measure, ladder, parse_measures
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.core.model.types import GoldenSet, Notice
@@ -54,74 +55,44 @@ def evaluate(config: Config, world: World, baseline: RunRecord | None = None) ->
     Raises:
         RagevalError: whatever is wrong with the golden set, the snapshot or the options, before anything is computed.
     """
-    measures = chosen_measures(config)
+    settings = settings_of(config)
     inputs = read(config)
     golden, snapshot = inputs.golden, inputs.snapshot
     linked = link(golden, snapshot.chunks, config.unit)
-    ranker = Ranker(config, snapshot)
-    depth = max([config.depth, *(measure.cutoff for measure in measures)])
+    ranker = Ranker(config, snapshot, world)
+    depth = max([config.depth, *(measure.cutoff for measure in settings.measures)])
     by_id = {chunk.id: chunk for chunk in snapshot.chunks}
     run = audit(ranker.rank(golden.queries, depth), golden.queries, by_id)
     base = None if baseline is None else ask_base(ranker, baseline, snapshot, golden.queries, depth, by_id)
-    settings = Settings(
-        measures=measures,
+    settings = replace(settings, unreviewed=inputs.unreviewed)
+    return assemble(golden, linked, snapshot, run, settings, provenance_of(world, config.region), base)
+
+
+def settings_of(config: Config) -> Settings:
+    """How the run is scored and what its record says of that."""
+    return Settings(
+        measures=chosen_measures(config),
         k=config.k,
         access=access_mode(config),
         threshold=config.no_answer_threshold,
         keep_texts=config.texts,
-        unreviewed=inputs.unreviewed,
         policy=plain(config.policy),
         judged=slices_of(config.policy),
         review="required" if config.review == "required" else "",
     )
-    provenance = Provenance(
-        run_id=world.new_id(),
-        created_at=world.now(),
-        git=world.git,
-        versions=dict(world.versions()),
-        hardware=dict(world.hardware),
-        region=config.region,
-    )
-    return assemble(golden, linked, snapshot, run, settings, provenance, base)
+
+
+def chosen_measures(config: Config) -> tuple[Measure, ...]:
+    """The measures asked for, or the ladder around k, and whatever the gates need."""
+    asked = parse_measures(config.measures) if config.measures else ladder(config.k)
+    needed = parse_measures([headline_measure(config.k), *measures_of(config.policy)])
+    return tuple(dict.fromkeys([*asked, *needed]))
 
 
 def read(config: Config) -> Inputs:
     """Read and check the golden set and the snapshot; nothing is computed before both are sound."""
     golden, unreviewed = reviewed(read_golden(config.golden), required=config.review == "required")
     return Inputs(golden=golden, unreviewed=unreviewed, snapshot=open_snapshot(config.snapshot))
-
-
-def conclude(
-    candidate: RunRecord,
-    baseline: Baseline | NoBaseline | BaselineUnknown,
-    policy: Policy,
-    *,
-    today: datetime.date,
-    override: Override | None = None,
-) -> ComparisonDocument:
-    """Compare a record with its baseline, if there is one, and judge it."""
-    against: Against
-    told: BaselineInfo | None = None
-    comparison: Comparison | None = None
-    if isinstance(baseline, Baseline):
-        against = comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
-        told = _told(baseline, candidate)
-    else:
-        against = baseline
-    verdict = judge(policy, candidate, against, today=today, override=override)
-    return document(verdict, candidate.record.k, comparison, told, failures(candidate.queries))
-
-
-def chosen_measures(config: Config) -> tuple[Measure, ...]:
-    """The measures asked for, or the ladder around k, and whatever the gates need."""
-    asked = parse_measures(config.measures) if config.measures else ladder(config.k)
-    needed = parse_measures([f"recall@{config.k}", *measures_of(config.policy)])
-    return tuple(dict.fromkeys([*asked, *needed]))
-
-
-def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ...]:
-    """The candidate's measures and whatever the gates need."""
-    return parse_measures([*candidate.record.measures, *measures_of(policy)])
 
 
 def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
@@ -142,6 +113,52 @@ def reviewed(golden: GoldenSet, *, required: bool) -> tuple[GoldenSet, int]:
     return replace(golden, queries=kept, notices=(*golden.notices, note)), left
 
 
+def provenance_of(world: World, region: str) -> Provenance:
+    """What only the outside world knows about a run."""
+    return Provenance(
+        run_id=world.new_id(),
+        created_at=world.now(),
+        git=world.git,
+        versions=dict(world.versions()),
+        hardware=dict(world.hardware),
+        region=region,
+    )
+
+
+def conclude(
+    candidate: RunRecord,
+    baseline: Baseline | NoBaseline | BaselineUnknown,
+    policy: Policy,
+    *,
+    today: datetime.date,
+    override: Override | None = None,
+) -> ComparisonDocument:
+    """Compare a record with its baseline, if there is one, and judge it."""
+    if not isinstance(baseline, Baseline):
+        verdict = judge(policy, candidate, baseline, today=today, override=override)
+        return document(verdict, candidate, None, None)
+    comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
+    verdict = judge(policy, candidate, comparison, today=today, override=override)
+    return document(verdict, candidate, comparison, baseline_info(baseline, candidate))
+
+
+def compared_measures(candidate: RunRecord, policy: Policy) -> tuple[Measure, ...]:
+    """The candidate's measures and whatever the gates need."""
+    return parse_measures([*candidate.record.measures, *measures_of(policy)])
+
+
+def baseline_info(baseline: Baseline, candidate: RunRecord) -> BaselineInfo:
+    """Where the baseline is from, beside the candidate."""
+    old, new = baseline.record.record, candidate.record
+    return BaselineInfo(
+        run_id=old.run_id,
+        sha=old.git.sha,
+        rung=baseline.rung,
+        age_s=(new.created_at - old.created_at).total_seconds(),
+        distance=baseline.distance,
+    )
+
+
 def require(config: Config, *names: str) -> None:
     """Refuse to start without these options.
 
@@ -152,14 +169,3 @@ def require(config: Config, *names: str) -> None:
         if not getattr(config, name):
             hint = f"Give --{name}, or `{name}:` in {config.file}."
             raise ConfigError("config.missing", f"no {name} was given.", hint=hint)
-
-
-def _told(baseline: Baseline, candidate: RunRecord) -> BaselineInfo:
-    old, new = baseline.record.record, candidate.record
-    return BaselineInfo(
-        run_id=old.run_id,
-        sha=old.git.sha,
-        rung=baseline.rung,
-        age_s=(new.created_at - old.created_at).total_seconds(),
-        distance=baseline.distance,
-    )

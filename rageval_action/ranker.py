@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -15,20 +16,24 @@ from rageval_action.core.model.types import Chunk, Query, Run
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.interface import EXTERNAL, Access, Retriever, RetrieverContext, build
 from rageval_action.snapshots.encoder import query_encoder
+from rageval_action.snapshots.model import load_model
+from rageval_action.world import World
 
 
 class Ranker:
     """The configured retriever over what was read; it is built once and may be asked several times."""
 
-    def __init__(self, config: Config, snapshot: Snapshot) -> None:
+    def __init__(self, config: Config, snapshot: Snapshot, world: World) -> None:
         self.access = access_mode(config)
-        self.encode = query_encoder(snapshot, model_path=config.model)
+        load = partial(load_model, environ=world.environ)
+        self.encode = query_encoder(snapshot, model_path=config.model, load=load)
         context = RetrieverContext(
             snapshot=snapshot,
             encode=self.encode,
             options=config.retriever_options,
             access=self.access,
             threads=config.threads,
+            environ=world.environ,
         )
         self.retriever = _built(config, context)
 

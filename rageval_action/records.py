@@ -5,23 +5,17 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from rageval_action.core.model.record import MEMBERS, RECORD, RunRecord, decode
 from rageval_action.errors import RecordError
+from rageval_action.zip_reader import Members, ZipError, ZipLimits, open_zip
 
-MAX_MEMBER_BYTES = 2 << 30
-MAX_RATIO = 200
-"""A zip member that unpacks to more than this many times its size is a bomb, not a record."""
-
-RATIO_FREE_BYTES = 10 << 20
-"""Members up to this size may pack as well as they like: rankings of a tiny corpus are repetitive."""
+LIMITS = ZipLimits(member=2 << 30)
 
 
-def read_record(location: str | Path) -> RunRecord:
+def read_record(location: str | Path, limits: ZipLimits = LIMITS) -> RunRecord:
     """Read a record from a folder or a `.zip`; only its own members are opened, by name, in memory.
 
     Raises:
@@ -32,9 +26,10 @@ def read_record(location: str | Path) -> RunRecord:
     where = str(location)
     try:
         if path.is_dir():
-            members = {name: _file(path / name) for name in MEMBERS if (path / name).is_file()}
+            members = {name: _file(path / name, limits.member) for name in MEMBERS if (path / name).is_file()}
         elif path.is_file():
-            members = _members_of_zip(path, where)
+            with _opened(path, limits) as archive:
+                members = {name: archive.read(name) for name in MEMBERS if name in archive.names}
         else:
             hint = "Give the folder that `rageval evaluate --out` wrote, or its zip."
             raise RecordError("record.not-found", "there is no record here.", hint=hint, where=where)
@@ -43,17 +38,11 @@ def read_record(location: str | Path) -> RunRecord:
     return decode(members, where=where)
 
 
-def _file(path: Path) -> bytes:
+def _file(path: Path, most: int) -> bytes:
     size = path.stat().st_size
-    if size > MAX_MEMBER_BYTES:
+    if size > most:
         raise RecordError("record.too-large", f"it has {size} bytes.", where=str(path))
     return path.read_bytes()
-
-
-def _members_of_zip(path: Path, where: str) -> dict[str, bytes]:
-    with _opened(path, where) as archive:
-        held = set(archive.namelist())
-        return {name: _member(archive, name, where) for name in MEMBERS if name in held}
 
 
 def summary_of_zip(path: Path) -> bytes:
@@ -62,33 +51,20 @@ def summary_of_zip(path: Path) -> bytes:
     Raises:
         RecordError: `record.bad-zip`, `record.missing-member`, `record.too-large`.
     """
-    where = str(path)
-    with _opened(path, where) as archive:
-        if RECORD not in archive.namelist():
-            raise RecordError("record.missing-member", f"{RECORD} is not there.", where=where)
-        return _member(archive, RECORD, where)
+    with _opened(path, LIMITS) as archive:
+        if RECORD not in archive.names:
+            raise RecordError("record.missing-member", f"{RECORD} is not there.", where=str(path))
+        return archive.read(RECORD)
 
 
 @contextlib.contextmanager
-def _opened(path: Path, where: str) -> Iterator[zipfile.ZipFile]:
+def _opened(path: Path, limits: ZipLimits) -> Iterator[Members]:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, open_zip(file, limits) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
-        raise RecordError("record.bad-zip", f"not a readable zip: {error}.", where=where) from error
-
-
-def _member(archive: zipfile.ZipFile, name: str, where: str) -> bytes:
-    entry = archive.getinfo(name)
-    bomb = entry.file_size > RATIO_FREE_BYTES and entry.file_size > MAX_RATIO * max(entry.compress_size, 1)
-    if entry.file_size > MAX_MEMBER_BYTES or bomb:
-        raise RecordError("record.too-large", f"{name} unpacks to {entry.file_size} bytes.", where=where)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is packed in a way that no record is")
-    data = archive.read(entry)
-    if len(data) != entry.file_size:
-        raise ValueError(f"{name} is not as long as the zip says")
-    return data
+    except ZipError as error:
+        code = "record.too-large" if error.kind == "too-large" else "record.bad-zip"
+        raise RecordError(code, f"not a readable zip: {error}.", where=str(path)) from error
 
 
 def check_out(out: Path) -> None:

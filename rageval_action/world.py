@@ -16,6 +16,8 @@ from msgspec import Struct
 from rageval_action import __version__
 from rageval_action.core.model.record import GitInfo
 
+REAL_ENVIRONMENT: Mapping[str, str] = os.environ
+
 
 class Clock(Struct, frozen=True):
     """Time as a handle.
@@ -29,14 +31,23 @@ class Clock(Struct, frozen=True):
     sleep: Callable[[float], None] = time.sleep
 
 
+REAL_CLOCK = Clock()
+
+
 class World(Struct, frozen=True, kw_only=True):
-    """What an evaluation needs from outside, handed in by the shell."""
+    """What an evaluation needs from outside, handed in by the shell.
+
+    Attributes:
+        environ: variables that options may name; never the job's own credentials in the Action.
+    """
 
     now: Callable[[], datetime.datetime]
     new_id: Callable[[], str]
     versions: Callable[[], Mapping[str, str]]
     hardware: Mapping[str, str | int]
     git: GitInfo = GitInfo()
+    clock: Clock = REAL_CLOCK
+    environ: Mapping[str, str] = REAL_ENVIRONMENT
 
     def today(self) -> datetime.date:
         """The date that waivers are held to, in UTC."""

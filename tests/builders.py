@@ -9,8 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import Comparison, compare
+from rageval_action.core.labels.label_transfer import Side
 from rageval_action.core.measuring.measures import parse_measures
-from rageval_action.core.measuring.miss_causes import diagnose, scene
+from rageval_action.core.measuring.miss_causes import diagnose
+from rageval_action.core.measuring.query_layout import lay_out
 from rageval_action.core.measuring.record_summary import (
     acl_judged,
     acl_violations,
@@ -119,9 +121,9 @@ def run(rows: Sequence[QueryRow], corpus: Sequence[Chunk], **more: Any) -> RunRe
     k, depth = more.pop("k", 5), more.pop("depth", 100)
     measures = parse_measures(more.pop("measures", MEASURES))
     hashed = corpus_of(corpus)
-    lookup = Lookup(hashed)
-    told = [replace(one, misses=diagnose(scene(one, unit, k, lookup))) for one in rows]
-    done = scored(told, unit, depth, measures)
+    side = Side(Lookup(hashed), unit)
+    diagnosed = [replace(one, misses=diagnose(lay_out(one, side, k))) for one in rows]
+    done = scored(diagnosed, unit, depth, measures)
     unanswerable = sum(isinstance(one.judgments, Unanswerable) for one in rows)
     golden = GoldenInfo(
         path="golden.jsonl",

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Chunk
-from rageval_action.snapshots.write import About, Contents, write_snapshot
+from rageval_action.snapshots.write import Contents, write_snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
 DIMENSION = 64
@@ -86,7 +87,7 @@ def write_index(
         vectors=np.stack([vector(chunk.text) for chunk in made]),
         query_vectors=keys if cached else {},
     )
-    write_snapshot(path, contents, About(metric="ip", model=MODEL, chunker="whole documents"))
+    write_snapshot(path, contents, BuildSettings(metric="ip", model=MODEL, chunker="whole documents"))
     return path
 
 

@@ -17,12 +17,14 @@ from rageval_action.core.measuring.measures import MEASURES
 from rageval_action.core.model import record
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
-from rageval_action.github import baseline
+from rageval_action.core.wording import limits
+from rageval_action.github import baseline_lookup
 from rageval_action.golden import neardup, parroting
 from rageval_action.golden.generate import filters
-from rageval_action.reports import render
 from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
+from tests.action.defences import MUTATIONS
+from tests.defence_removal import Defence
 from tests.project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -119,7 +121,7 @@ LIMITS = {
         f"Up to {search.SMALL / 1e6:.0f} million scores one numpy product",
     ],
     "docs/action.md": [
-        f"up to {baseline.MAX_DISTANCE} commits back",
+        f"up to {baseline_lookup.MAX_DISTANCE} commits back",
     ],
     "docs/golden-sets.md": [
         f"more than {parroting.Limits().overlap:.0%} overlap (from {parroting.Limits().few} content words".replace(
@@ -130,7 +132,7 @@ LIMITS = {
         f"by meaning (cosine {filters.SEMANTIC_THRESHOLD})",
     ],
     "docs/reports.md": [
-        f"at most {render.COMMENT_BYTES:,} bytes of UTF-8, a job summary {render.SUMMARY_BYTES:,}",
+        f"at most {limits.COMMENT_BYTES:,} bytes of UTF-8, a job summary {limits.SUMMARY_BYTES:,}",
         f"`--tolerance` ({history.TOLERANCE}) from the best record",
         f"chance explains in under {history.ALPHA:.0%} of cases".replace("%", " %"),
     ],
@@ -166,3 +168,10 @@ def test_nothing_tracked_is_large_or_local() -> None:
         path = ROOT / name
         if path.is_file():
             assert path.stat().st_size < 2_000_000, name
+
+
+@pytest.mark.parametrize("defence", MUTATIONS, ids=lambda defence: str(defence[0]))
+def test_a_defence_that_can_be_taken_out_stands_in_the_code(defence: Defence) -> None:
+    _, file, old, _, tests = defence
+    assert old in (ROOT / file).read_text("utf-8")
+    assert all((ROOT / path.partition("::")[0]).exists() for path in tests.split())

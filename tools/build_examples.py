@@ -183,10 +183,11 @@ class Encoder:
 def build(plan: Plan, documents: dict[str, str], queries: Sequence[str], encoder: Encoder) -> None:
     """Write the snapshot of a plan, replacing an older one."""
     from rageval_action.core.model.hashing import query_key
-    from rageval_action.snapshots.write import About, Contents, write_snapshot
+    from rageval_action.core.model.snapshot import BuildSettings
+    from rageval_action.snapshots.write import Contents, write_snapshot
 
     chunks = chunks_of(plan, documents)
-    about = About(
+    about = BuildSettings(
         metric="cosine",
         model=MODEL,
         chunker=f"markdown, at most {plan.size} characters",

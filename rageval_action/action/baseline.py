@@ -10,21 +10,25 @@ from msgspec.structs import replace
 from rageval_action import pipeline
 from rageval_action.action.inputs import ActionInputs
 from rageval_action.config import Config
-from rageval_action.core.judging.verdict import BaselineUnknown, NoBaseline
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.model.record import MEMBERS, RunRecord, decode
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.archive import Limits
-from rageval_action.github.baseline import Absent, Found, LookupFailed, Wanted, baseline_file, find_baseline
-from rageval_action.github.context import Runner
-from rageval_action.github.origin import workflow_file
+from rageval_action.github.baseline_lookup import (
+    Absent,
+    BaselineRequest,
+    Found,
+    LookupFailed,
+    baseline_file,
+    find_baseline,
+)
+from rageval_action.github.runner import Runner
+from rageval_action.github.trusted_runs import workflow_file
 from rageval_action.world import World
 
-LIMITS = Limits()
 
-
-class Rung(Struct, frozen=True, kw_only=True):
+class ChosenBaseline(Struct, frozen=True, kw_only=True):
     """Where the search ended: a baseline, or why there is none; and what was passed over."""
 
     baseline: pipeline.Baseline | NoBaseline | BaselineUnknown
@@ -50,12 +54,14 @@ class _Decoder:
         self.record = record
 
 
-def recorded_baseline(api: Api, runner: Runner, inputs: ActionInputs, sha: str, branch: str) -> Rung:
+def recorded_baseline(
+    api: Api, runner: Runner, inputs: ActionInputs, sha: str, branch: str
+) -> ChosenBaseline:
     """The rungs that GitHub answers: artifact of the exact commit, of its nearest ancestor, else the record file.
 
-    An artifact search that failed is remembered: if no later rung has a baseline, the answer is "unknown".
+    An artifact search that failed is remembered: if no later place has a baseline, the answer is "unknown".
     """
-    wanted = Wanted(
+    wanted = BaselineRequest(
         sha=sha,
         branch=branch,
         workflow_path=workflow_file(inputs.baseline_workflow) or runner.workflow_path,
@@ -65,34 +71,34 @@ def recorded_baseline(api: Api, runner: Runner, inputs: ActionInputs, sha: str, 
         skip_run=runner.run_id,
     )
     decoder = _Decoder()
-    found = find_baseline(api, wanted, decoder.check, LIMITS)
+    found = find_baseline(api, wanted, decoder.check)
     notices = tuple(Notice(code="baseline.passed-over", text=note.rstrip(".")) for note in found.notes)
     if isinstance(found, Found) and decoder.record:
-        return Rung(baseline=_recorded(decoder.record, found), sha=found.sha, notices=notices)
+        return ChosenBaseline(baseline=_recorded(decoder.record, found), sha=found.sha, notices=notices)
     if inputs.baseline_record and not inputs.baseline_snapshot:
         return _record_file(api, inputs, wanted, found, notices)
-    return Rung(baseline=_none(found), notices=notices)
+    return ChosenBaseline(baseline=_none(found), notices=notices)
 
 
-def snapshot_baseline(config: Config, world: World, snapshot: str, rung: Rung) -> Rung:
-    """The rung below the artifacts: the base's snapshot, evaluated in this job with the candidate's settings."""
+def snapshot_baseline(config: Config, world: World, snapshot: str, chosen: ChosenBaseline) -> ChosenBaseline:
+    """What comes after the artifacts: the base's snapshot, evaluated in this job with the candidate's settings."""
     record = pipeline.evaluate(replace(config, snapshot=snapshot), world)
     return replace(
-        rung, baseline=pipeline.Baseline(record=record, rung="snapshot"), sha=record.record.git.sha
+        chosen, baseline=pipeline.Baseline(record=record, rung="snapshot"), sha=record.record.git.sha
     )
 
 
 def _record_file(
-    api: Api, inputs: ActionInputs, wanted: Wanted, before: object, notices: tuple[Notice, ...]
-) -> Rung:
+    api: Api, inputs: ActionInputs, wanted: BaselineRequest, before: object, notices: tuple[Notice, ...]
+) -> ChosenBaseline:
     decoder = _Decoder()
-    found = baseline_file(api, inputs.baseline_record, wanted, decoder.check, LIMITS)
+    found = baseline_file(api, inputs.baseline_record, wanted, decoder.check)
     if isinstance(found, Found) and decoder.record:
         sha = decoder.record.record.git.sha
         baseline = pipeline.Baseline(record=decoder.record, rung="base-branch-record")
-        return Rung(baseline=baseline, sha=sha, notices=notices)
+        return ChosenBaseline(baseline=baseline, sha=sha, notices=notices)
     failed = before if isinstance(before, LookupFailed) else found
-    return Rung(baseline=_none(failed), notices=notices)
+    return ChosenBaseline(baseline=_none(failed), notices=notices)
 
 
 def _recorded(record: RunRecord, found: Found) -> pipeline.Baseline:

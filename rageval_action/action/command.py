@@ -9,9 +9,9 @@ import traceback
 import click
 
 from rageval_action.errors import EXIT_BUG, RagevalError
-from rageval_action.github.context import Token, read_runner
+from rageval_action.github.runner import Token, read_runner
 from rageval_action.github.secrets import seal, unseal
-from rageval_action.github.workflow import Log
+from rageval_action.github.workflow_commands import Log
 
 
 @click.command()
@@ -52,28 +52,28 @@ def _run(secrets: dict[str, str], log: Log) -> int:
     from rageval_action.action.flow import run
     from rageval_action.action.inputs import read_inputs
     from rageval_action.action.session import Session
-    from rageval_action.github.api import Api, Budget
-    from rageval_action.world import Clock, real_world
+    from rageval_action.github.api import Api
+    from rageval_action.http_client import Budget, new_session
+    from rageval_action.world import real_world
 
     token = next((secrets[name] for name in _TOKEN_NAMES if secrets.get(name)), "")
     for value in secrets.values():
         log.mask(value)
-    runner, inputs, clock = read_runner(os.environ), read_inputs(os.environ), Clock()
+    runner, inputs, world = read_runner(os.environ), read_inputs(os.environ), real_world()
 
     def api() -> Api:
-        budget = Budget(float(inputs.network_budget), clock)
-        return Api(runner.api_url, runner.repository, Token(token), budget, clock)
+        budget = Budget(float(inputs.network_budget), world.clock)
+        return Api(runner.api_url, runner.repository, Token(token), budget, lambda: new_session(proxies=True))
 
     session = Session(
         runner=runner,
         inputs=inputs,
-        environ=os.environ,
         token=Token(token),
         runtime_token=Token(secrets.get("ACTIONS_RUNTIME_TOKEN", "")),
         log=log,
         reading=api(),
         writing=api(),
-        world=real_world(),
+        world=world,
     )
     return run(session)
 

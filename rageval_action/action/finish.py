@@ -5,32 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_action.action.publish import comment, exit_code, publish
-from rageval_action.action.session import Result, Session, error_markdown, place_of, tell
+from rageval_action.action.session import Result, Session, error_markdown, place_of, write_results
 from rageval_action.core.wording import escape
 from rageval_action.errors import RagevalError
-from rageval_action.github.event import Plan
-from rageval_action.github.failures import ApiError
-from rageval_action.github.workflow import Level, write_outputs
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.event import RunPlan
+from rageval_action.github.workflow_commands import Level, write_outputs
 
 
-def finish(session: Session, decided: Plan, result: Result) -> int:
+def finish(session: Session, plan: RunPlan, result: Result) -> int:
     """Publish what is already safe on disk, add the outputs that brings, say how it ended."""
-    session.log.line(f"Verdict: {word(decided, result)}")
+    session.log.line(f"Verdict: {word(plan, result)}")
     for text in list(dict.fromkeys(reason.text for reason in result.told.reasons))[:10]:
         session.log.line(f"  {text}")
     level: Level = "error" if result.told.exit_code else "notice"
     first = result.told.reasons[0].text if result.told.reasons else ""
-    session.log.annotate(level, f"{word(decided, result)}: {first}", title=f"rageval {session.inputs.id}")
-    published = publish(session, decided, result)
-    code = 0 if decided.mode == "publish" else result.told.exit_code
-    code = exit_code(session, decided, code, published)
+    session.log.annotate(level, f"{word(plan, result)}: {first}", title=f"rageval {session.inputs.id}")
+    published = publish(session, plan, result)
+    code = 0 if plan.mode == "publish" else result.told.exit_code
+    code = exit_code(session, plan, code, published)
     _add_outputs(session, {**published.outputs, "exit-code": str(code)})
     return code
 
 
-def word(decided: Plan, result: Result) -> str:
+def word(plan: RunPlan, result: Result) -> str:
     """The outcome in a word or two, for the log."""
-    if decided.mode == "record" and result.told.verdict == "no_baseline":
+    if plan.mode == "record" and result.told.verdict == "no_baseline":
         return "recorded"
     return "overridden" if result.told.overridden else result.told.verdict.replace("_", " ")
 
@@ -40,15 +40,17 @@ def _add_outputs(session: Session, values: dict[str, str]) -> None:
         write_outputs(Path(session.runner.output_path), values)
 
 
-def tell_error(session: Session, decided: Plan, error: RagevalError) -> None:
+def report_error(session: Session, plan: RunPlan, error: RagevalError) -> None:
     """Nothing was measured: say so wherever a result would have been."""
     session.log.line(f"rageval: {error}")
     session.log.annotate("error", str(error), title=error.code, place=place_of(error))
     told = error_markdown(error)
-    tell(session, {"verdict": "error", "exit-code": str(error.exit_code), "error-code": error.code}, told)
-    if decided.comment and session.inputs.comment:
+    write_results(
+        session, {"verdict": "error", "exit-code": str(error.exit_code), "error-code": error.code}, told
+    )
+    if plan.comment and session.inputs.comment:
         try:
-            comment(session, decided, f"{told}\n{_footer(session)}")
+            comment(session, plan, f"{told}\n{_footer(session)}")
         except ApiError as problem:
             session.log.annotate(
                 "warning", f"the comment could not be published: {problem.message}", title="rageval"

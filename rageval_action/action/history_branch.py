@@ -6,7 +6,7 @@ import msgspec
 
 from rageval_action.action.session import Result, Session
 from rageval_action.core.series.history import History, decode, grown, history, point
-from rageval_action.github import branch
+from rageval_action.github import data_branch
 from rageval_action.reports import history as reports
 
 
@@ -33,7 +33,7 @@ def keep_history(session: Session, result: Result) -> dict[str, str]:
         return files(folder, told)
 
     message = f"Record {record.git.sha[:10]} ({folder}) [skip ci]"
-    made = branch.keep(session.writing, name, f"{folder}/history.json", renew, message)
+    made = data_branch.update(session.writing, name, f"{folder}/history.json", renew, message)
     session.log.line(f"History of {len(told.points)} record(s) kept on {name} at {made[:10]}")
     return {}
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from msgspec import Struct
 
-from rageval_action.config import Option
 from rageval_action.core.judging.policy import FailOn
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import branch_name, evaluation_id
+from rageval_action.github.runner import branch_name, evaluation_id
+from rageval_action.option_values import Option, parse_value, read_input
 
 Surface: TypeAlias = Literal["comment", "check", "artifact", "history"]
 SURFACES = get_args(Surface)
@@ -71,6 +71,7 @@ ACTION_OPTIONS: tuple[Option, ...] = (
     Option(
         name="required",
         kind="list",
+        choices=SURFACES,
         help="Publishing steps (comment, check, artifact, history) whose failure ends with exit code 4.",
     ),
     Option(
@@ -83,12 +84,11 @@ ACTION_OPTIONS: tuple[Option, ...] = (
         name="network-budget",
         kind="integer",
         default="120",
+        least=1,
+        most=3600,
         help="Most seconds spent on GitHub's API before the evaluation, and again after it.",
     ),
 )
-
-BY_NAME = {option.name: option for option in ACTION_OPTIONS}
-_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 class ActionInputs(Struct, frozen=True, kw_only=True):
@@ -116,64 +116,23 @@ def read_inputs(environ: Mapping[str, str]) -> ActionInputs:
     Raises:
         ConfigError: `config.bad-value`, `action.bad-id`, `action.bad-branch`.
     """
-    name = evaluation_id(_text(environ, "id"))
-    return ActionInputs(
-        id=name,
-        config=_text(environ, "config"),
-        artifact_name=_artifact_name(_text(environ, "artifact-name") or f"rageval-{name}"),
-        baseline_workflow=_text(environ, "baseline-workflow"),
-        baseline_snapshot=_text(environ, "baseline-snapshot"),
-        baseline_record=_text(environ, "baseline-record"),
-        comment=_flag(environ, "comment"),
-        comment_author=_text(environ, "comment-author"),
-        check=_flag(environ, "check"),
-        upload_artifact=_flag(environ, "upload-artifact"),
-        history_branch=_branch(_text(environ, "history-branch")),
-        required=_surfaces(_text(environ, "required")),
-        fail_on=_fail_on(_text(environ, "fail-on")),
-        network_budget=_seconds(_text(environ, "network-budget")),
-    )
+    given = {option.name: _value(option, environ) for option in ACTION_OPTIONS if option.name != "token"}
+    name = evaluation_id(given["id"])
+    values = {option.replace("-", "_"): value for option, value in given.items()}
+    checked = {
+        "artifact_name": _artifact_name(given["artifact-name"] or f"rageval-{name}"),
+        "history_branch": given["history-branch"] and branch_name(given["history-branch"]),
+        "required": frozenset(given["required"]),
+        "fail_on": given["fail-on"] or None,
+    }
+    return ActionInputs(**{**values, **checked, "id": name})
 
 
-def _text(environ: Mapping[str, str], name: str) -> str:
-    for spelling in (name.upper(), name.upper().replace("-", "_")):
-        if value := environ.get(f"INPUT_{spelling}", "").strip():
-            return value
-    return "" if name == "token" else BY_NAME[name].default
-
-
-def _flag(environ: Mapping[str, str], name: str) -> bool:
-    word = _text(environ, name).lower()
-    if word not in _TRUE + _FALSE:
-        raise _bad(name, f'"{word}" is neither true nor false')
-    return word in _TRUE
-
-
-def _surfaces(text: str) -> frozenset[str]:
-    words = frozenset(part.strip() for part in text.replace("\n", ",").split(",") if part.strip())
-    if unknown := words.difference(SURFACES):
-        raise _bad("required", f"{', '.join(sorted(unknown))} is none of {', '.join(SURFACES)}")
-    return words
-
-
-def _branch(name: str) -> str:
-    return branch_name(name) if name else ""
-
-
-def _fail_on(text: str) -> FailOn | None:
-    match text:
-        case "":
-            return None
-        case "fail" | "inconclusive" | "never":
-            return text
-        case _:
-            raise _bad("fail-on", f'"{text}" is none of fail, inconclusive, never')
-
-
-def _seconds(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= 3600):
-        raise _bad("network-budget", f'"{text}" is not a number of seconds from 1 to 3600')
-    return int(text)
+def _value(option: Option, environ: Mapping[str, str]) -> Any:
+    try:
+        return parse_value(option, read_input(environ, option.name) or option.default)
+    except ValueError as error:
+        raise _bad(option.name, str(error)) from error
 
 
 def _artifact_name(name: str) -> str:

@@ -7,22 +7,23 @@ import datetime
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.action.baseline import Rung
-from rageval_action.action.policy import Judged
+from rageval_action.action.baseline import ChosenBaseline
+from rageval_action.action.policy import JudgingPolicy
 from rageval_action.action.session import Result, Session, record_files, render
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.outcomes import BaselineUnknown
 from rageval_action.core.judging.policy import Policy
-from rageval_action.core.judging.verdict import BaselineUnknown, Override
+from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import escape
-from rageval_action.github.event import Plan, PullRequest
+from rageval_action.github.event import PullRequest, RunPlan
 from rageval_action.github.override import Accepted, NotAccepted, find_override
 
 
-def find_exception(session: Session, decided: Plan) -> tuple[Override | None, tuple[Notice, ...]]:
+def accepted_override(session: Session, plan: RunPlan) -> tuple[Override | None, tuple[Notice, ...]]:
     """An accepted exception on the pull request's head, and why requests for one did not count."""
-    request = decided.pull_request
+    request = plan.pull_request
     if not isinstance(request, PullRequest) or not session.token:
         return None, ()
     found = find_override(session.reading, request, session.inputs.id)
@@ -36,31 +37,36 @@ def find_exception(session: Session, decided: Plan) -> tuple[Override | None, tu
 
 def conclude(
     record: RunRecord,
-    rung: Rung,
-    judged: Judged,
+    chosen: ChosenBaseline,
+    judging: JudgingPolicy,
     policy: Policy,
     override: Override | None,
     remarks: tuple[Notice, ...],
     today: datetime.date,
 ) -> ComparisonDocument:
-    """Compare with the rung's baseline and judge by `policy`; what is to be known about either comes first."""
-    baseline = BaselineUnknown(judged.unknown) if judged.unknown else rung.baseline
+    """Compare with the chosen baseline and judge by `policy`; what is to be known about either comes first."""
+    baseline = BaselineUnknown(judging.unknown) if judging.unknown else chosen.baseline
     told = pipeline.conclude(record, baseline, policy, today=today, override=override)
-    return replace(told, warnings=(*judged.notices, *remarks, *rung.notices, *told.warnings))
+    return replace(told, warnings=(*judging.notices, *remarks, *chosen.notices, *told.warnings))
 
 
 def result(
-    session: Session, decided: Plan, record: RunRecord, told: ComparisonDocument, rung: Rung, remark: str
+    session: Session,
+    plan: RunPlan,
+    record: RunRecord,
+    told: ComparisonDocument,
+    chosen: ChosenBaseline,
+    remark: str,
 ) -> Result:
     """The rendered result; `remark` is Markdown of our own making."""
-    sha = decided.report_sha
-    before = rung.baseline.record if isinstance(rung.baseline, pipeline.Baseline) else None
-    remarks = _remarks(session, decided, told, remark)
+    sha = plan.report_sha
+    before = chosen.baseline.record if isinstance(chosen.baseline, pipeline.Baseline) else None
+    remarks = _remarks(session, plan, told, remark)
     rendered = render(session, record, told, before=before, sha=sha, remarks=remarks)
     return Result(
         record=record,
         told=told,
-        baseline_sha=rung.sha,
+        baseline_sha=chosen.sha,
         comment=rendered.comment,
         summary=rendered.summary,
         page=rendered.page,
@@ -69,16 +75,16 @@ def result(
     )
 
 
-def _remarks(session: Session, decided: Plan, told: ComparisonDocument, remark: str) -> str:
+def _remarks(session: Session, plan: RunPlan, told: ComparisonDocument, remark: str) -> str:
     """What only the Action knows: how to accept, and where the run is."""
     parts = [remark] if remark else []
-    if told.exit_code != 0 and isinstance(decided.pull_request, PullRequest):
+    if told.exit_code != 0 and isinstance(plan.pull_request, PullRequest):
         named = "" if session.inputs.id == "default" else f"id={session.inputs.id} "
         parts.append(
             f"<sub>To accept this result: somebody with write access, not the author, approves this commit with a"
             f" review that says <code>/rageval accept {named}reason</code>; then run this job again.</sub>"
         )
-    short = escape.markdown(decided.report_sha[:10])
+    short = escape.markdown(plan.report_sha[:10])
     parts.append(
         f"<sub>[This run]({session.runner.run_url}) · {short} · {escape.markdown(session.inputs.id)}</sub>"
     )

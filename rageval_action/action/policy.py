@@ -1,4 +1,4 @@
-"""Which policy judges a pull request: the base branch's, never a looser one of its own (design §8)."""
+"""Which policy judges a pull request: the base branch's, never a looser one of its own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rageval_action.core.judging.policy import FailOn, Policy, default_gates, pa
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RagevalError
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.repository import FileFound, file_at
 
 STRICTNESS: dict[FailOn, int] = {"never": 0, "fail": 1, "inconclusive": 2}
 
 
-class Judged(Struct, frozen=True, kw_only=True):
+class JudgingPolicy(Struct, frozen=True, kw_only=True):
     """The policy to judge by.
 
     Attributes:
@@ -33,7 +33,7 @@ class Judged(Struct, frozen=True, kw_only=True):
     first: bool = False
 
 
-def base_policy(api: Api, config: str, base_sha: str, own: Policy) -> Judged:
+def base_policy(api: Api, config: str, base_sha: str, own: Policy) -> JudgingPolicy:
     """The policy as it stands at the base commit.
 
     A pull request can name another configuration file in its workflow. Where the named one does not exist
@@ -53,24 +53,26 @@ def base_policy(api: Api, config: str, base_sha: str, own: Policy) -> Judged:
                 return _from_file(found.data, path, own)
     except ApiError as error:
         reason = f"the policy on the base branch could not be looked up: {error.message.rstrip('.')}"
-        return Judged(policy=own, unknown=reason)
+        return JudgingPolicy(policy=own, unknown=reason)
     except RagevalError as error:
-        return Judged(
+        return JudgingPolicy(
             policy=own, unknown=f"the policy on the base branch cannot be used: {str(error).rstrip('.')}"
         )
     text = "first policy: the base branch has no configuration file yet, so this pull request's own counts"
-    return Judged(policy=own, notices=(Notice(code="policy.first", text=text),), first=True)
+    return JudgingPolicy(policy=own, notices=(Notice(code="policy.first", text=text),), first=True)
 
 
-def recorded_policy(judged: Judged, recorded: Mapping[str, object], own: Policy) -> Judged:
+def recorded_policy(judging: JudgingPolicy, recorded: Mapping[str, object], own: Policy) -> JudgingPolicy:
     """For a first policy: what the baseline was judged by, where that was more than the default gates."""
-    if not judged.first or not recorded:
-        return judged
+    if not judging.first or not recorded:
+        return judging
     before = parse_policy(recorded, where="the baseline's policy")
     if before.gates == default_gates(before.k) and not before.waivers:
-        return judged
+        return judging
     text = "the base branch has no configuration file under this name: judged by the policy of the baseline's record"
-    return Judged(policy=before, notices=(Notice(code="policy.recorded", text=text), *_change(before, own)))
+    return JudgingPolicy(
+        policy=before, notices=(Notice(code="policy.recorded", text=text), *_change(before, own))
+    )
 
 
 def tightened(policy: Policy, *, fail_on: FailOn | None, k: int, gates_written: bool) -> Policy:
@@ -82,12 +84,12 @@ def tightened(policy: Policy, *, fail_on: FailOn | None, k: int, gates_written: 
     return replace(policy, k=k)
 
 
-def _from_file(data: bytes, path: str, own: Policy) -> Judged:
+def _from_file(data: bytes, path: str, own: Policy) -> JudgingPolicy:
     where = f"{path} (base branch)"
     values = parse_file(data, where=where)
     raw: dict[str, object] = {key: values[key] for key in POLICY_KEYS if key in values}
     policy = parse_policy({**raw, "k": values.get("k", 5)}, where=where)
-    return Judged(policy=policy, notices=_change(policy, own))
+    return JudgingPolicy(policy=policy, notices=_change(policy, own))
 
 
 def _change(base: Policy, own: Policy) -> tuple[Notice, ...]:

@@ -12,11 +12,11 @@ from rageval_action.action.inputs import Surface
 from rageval_action.action.session import Result, Session
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.errors import EXIT_PUBLISH, RagevalError
-from rageval_action.github import artifact
-from rageval_action.github.checks import Annotation, Conclusion, Report, publish_check
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.artifact_upload import Uploader, supported
+from rageval_action.github.checks import Annotation, CheckRun, Conclusion, publish_check
 from rageval_action.github.comment import Marker, own_login, post_comment
-from rageval_action.github.event import Plan, PullRequest
-from rageval_action.github.failures import ApiError
+from rageval_action.github.event import PullRequest, RunPlan
 
 FORK_HINT = "not published from here: the head is in a fork; see the workflow_run job of docs/action.md."
 PERMISSIONS: dict[str, str] = {
@@ -34,7 +34,7 @@ class Published(Struct, frozen=True, kw_only=True):
     failed: tuple[Surface, ...] = ()
 
 
-def publish(session: Session, plan: Plan, result: Result) -> Published:
+def publish(session: Session, plan: RunPlan, result: Result) -> Published:
     """Comment, check, artifact and history as asked for and as the event allows."""
     markdown = result.comment
     steps: list[tuple[Surface, Callable[[], dict[str, str]]]] = []
@@ -52,7 +52,7 @@ def publish(session: Session, plan: Plan, result: Result) -> Published:
     return _each(session, plan, steps)
 
 
-def comment(session: Session, plan: Plan, markdown: str) -> dict[str, str]:
+def comment(session: Session, plan: RunPlan, markdown: str) -> dict[str, str]:
     """Create or update our comment.
 
     Raises:
@@ -73,7 +73,7 @@ def comment(session: Session, plan: Plan, markdown: str) -> dict[str, str]:
     return {"comment-url": posted.url}
 
 
-def check(session: Session, plan: Plan, result: Result) -> dict[str, str]:
+def check(session: Session, plan: RunPlan, result: Result) -> dict[str, str]:
     """Write the check run, or the status that stands in for it.
 
     Raises:
@@ -82,7 +82,7 @@ def check(session: Session, plan: Plan, result: Result) -> dict[str, str]:
     text = result.check
     shown = publish_check(
         session.writing,
-        Report(
+        CheckRun(
             name=f"rageval ({session.inputs.id})",
             head_sha=plan.report_sha,
             conclusion=conclusion(result.told),
@@ -109,17 +109,17 @@ def upload(session: Session, result: Result) -> dict[str, str]:
     Raises:
         ApiError: the service is not there or refused.
     """
-    url = session.environ.get("ACTIONS_RESULTS_URL", "")
-    if not url or not session.runtime_token or not artifact.supported(session.runner.server_url):
+    url = session.world.environ.get("ACTIONS_RESULTS_URL", "")
+    if not url or not session.runtime_token or not supported(session.runner.server_url):
         raise ApiError("refused", "this server offers no artifact service to container actions.")
-    service = artifact.Service(url=url, token=session.runtime_token)
-    budget = session.writing.budget
-    digest = artifact.upload(service, session.inputs.artifact_name, result.files, budget, session.log)
+    api = session.writing
+    uploader = Uploader(url, session.runtime_token, api.budget, api.sessions(), session.log)
+    digest = uploader.upload(session.inputs.artifact_name, result.files)
     session.log.line(f"Artifact {session.inputs.artifact_name} uploaded, sha256:{digest}")
     return {}
 
 
-def exit_code(session: Session, plan: Plan, told: int, published: Published) -> int:
+def exit_code(session: Session, plan: RunPlan, told: int, published: Published) -> int:
     """The verdict's exit code, unless that is 0 and a step failed that was required."""
     required = set(session.inputs.required)
     if plan.mode == "record" and session.inputs.upload_artifact:
@@ -130,7 +130,7 @@ def exit_code(session: Session, plan: Plan, told: int, published: Published) -> 
 
 
 def _each(
-    session: Session, plan: Plan, steps: list[tuple[Surface, Callable[[], dict[str, str]]]]
+    session: Session, plan: RunPlan, steps: list[tuple[Surface, Callable[[], dict[str, str]]]]
 ) -> Published:
     outputs: dict[str, str] = {}
     failed: list[Surface] = []
@@ -143,7 +143,7 @@ def _each(
     return Published(outputs=outputs, failed=tuple(failed))
 
 
-def _explain(session: Session, plan: Plan, surface: Surface, error: RagevalError) -> None:
+def _explain(session: Session, plan: RunPlan, surface: Surface, error: RagevalError) -> None:
     text = f"the {surface} could not be published: {error}"
     forbidden = isinstance(error, ApiError) and error.failure == "forbidden"
     if forbidden and PERMISSIONS[surface]:

@@ -11,17 +11,18 @@ from msgspec import Struct
 
 from rageval_action.action.inputs import ActionInputs
 from rageval_action.core.judging.document import ComparisonDocument, encode_document
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.model.record import RunRecord, encode
 from rageval_action.core.wording import escape
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github.api import Api
-from rageval_action.github.context import Runner, Token
-from rageval_action.github.workflow import Log, Place, write_outputs, write_summary
+from rageval_action.github.runner import Runner, Token
+from rageval_action.github.workflow_commands import Log, Place, write_outputs, write_summary
 from rageval_action.records import write_files
-from rageval_action.reports.check import CheckText, check
-from rageval_action.reports.html import html
-from rageval_action.reports.page import page
-from rageval_action.reports.render import Links, markdown, summary
+from rageval_action.reports.check_run import CheckText, check
+from rageval_action.reports.comment_and_summary import comment, summary
+from rageval_action.reports.html_report import html, page
+from rageval_action.reports.links import Links
 from rageval_action.reports.view import ALL, view
 from rageval_action.world import World
 
@@ -33,14 +34,12 @@ class Session(Struct, frozen=True, kw_only=True):
     """Everything a run of the Action works with.
 
     Attributes:
-        environ: without credentials.
         runtime_token: of the artifact service; empty outside a runner.
         reading: for look-ups before the evaluation. writing: for publishing after it; each with its own budget.
     """
 
     runner: Runner
     inputs: ActionInputs
-    environ: Mapping[str, str]
     token: Token
     runtime_token: Token
     log: Log
@@ -106,7 +105,7 @@ def render(
         report_name="the job summary",
     )
     old = before.record if before else None
-    body = markdown(view(told, record.record, before=old), links)
+    body = comment(view(told, record.record, before=old), links)
     whole = view(told, record.record, before=old, most=ALL)
     golden = escape.blob_url(runner.server_url, runner.repository, sha, record.record.golden.path, 1)
     return Rendered(
@@ -137,14 +136,14 @@ def save(session: Session, result: Result, *, keep_record: bool) -> Result:
     )
     _hand_over(Path(OUT))
     saved = msgspec.structs.replace(result, folder=str(base / "record") if keep_record else "")
-    tell(session, outputs(session, saved, str(base / "report")), result.summary)
+    write_results(session, outputs(session, saved, str(base / "report")), result.summary)
     return saved
 
 
 def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     """The outputs of `action.yml` that are known before publishing."""
     told = result.told
-    headline = f"recall@{told.k}"
+    headline = headline_measure(told.k)
     row = next((row for row in told.measures if row.measure == headline and row.slice is None), None)
     alone = result.record.record.measures.get(headline)
     score = row.candidate if row else (alone.mean if alone else None)
@@ -164,7 +163,7 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     }
 
 
-def tell(session: Session, values: Mapping[str, str], summary: str) -> None:
+def write_results(session: Session, values: Mapping[str, str], summary: str) -> None:
     """Write outputs and summary where the runner wants them; elsewhere say nothing."""
     if session.runner.output_path:
         write_outputs(Path(session.runner.output_path), values)

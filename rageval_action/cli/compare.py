@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rageval_action.cli.common import configure
-from rageval_action.cli.evaluate import report
+from rageval_action.cli.configuration import config_option, configure, world
+from rageval_action.cli.evaluate import show_comparison
+from rageval_action.cli.options import json_option, markdown_option
 from rageval_action.cli.output import errors_as_json, one_on_stdout
 
 
@@ -15,17 +16,9 @@ from rageval_action.cli.output import errors_as_json, one_on_stdout
 @click.option(
     "--golden", default="", help="Score both records under this golden set's labels instead of their own."
 )
-@click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the comparison as JSON; - is standard output.",
-)
-@click.option(
-    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
-)
+@config_option
+@json_option("the comparison")
+@markdown_option("the comparison")
 def compare(base: str, candidate: str, golden: str, config: str, json_target: str, markdown: str) -> int:
     """Compare the record CANDIDATE with the record BASE and judge it by the policy.
 
@@ -36,7 +29,6 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
     from rageval_action.core.measuring.rescore import rejudged
     from rageval_action.golden.formats import read_golden
     from rageval_action.records import read_record
-    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -47,11 +39,11 @@ def compare(base: str, candidate: str, golden: str, config: str, json_target: st
             before, after = (
                 rejudged(run, labels, parse_measures(run.record.measures)) for run in (before, after)
             )
-        told = pipeline.conclude(
+        document = pipeline.conclude(
             after,
             pipeline.Baseline(record=before),
             settings.policy,
-            today=real_world().today(),
+            today=world().today(),
         )
-        report(told, after, json_target, markdown, told, before=before.record)
-        return told.exit_code
+        show_comparison(document, after, json_target, markdown, document, before=before.record)
+        return document.exit_code

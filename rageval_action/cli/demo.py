@@ -7,19 +7,15 @@ from pathlib import Path
 
 import click
 
-from rageval_action.cli.common import configure
-from rageval_action.cli.evaluate import closer, report
+from rageval_action.cli.configuration import configure, world
+from rageval_action.cli.evaluate import next_steps, show_comparison
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
 
 @click.command()
-@click.option(
-    "--examples",
-    default="",
-    metavar="DIR",
-    help="Folder of the examples; default: that of the clone.",
-)
-@click.option("--markdown", default="", metavar="FILE", help="Also write the pull request comment to FILE.")
+@text_option("--examples", "DIR", "Folder of the examples; default: that of the clone.")
+@text_option("--markdown", "FILE", "Also write the pull request comment to FILE.")
 def demo(examples: str, markdown: str) -> None:
     """Evaluate the example snapshots before and after a change, compare them and show the result.
 
@@ -28,7 +24,6 @@ def demo(examples: str, markdown: str) -> None:
     from rageval_action import pipeline
     from rageval_action.core.model.record import encode
     from rageval_action.records import write_files
-    from rageval_action.world import real_world
 
     folder = Path(examples) if examples else shipped()
     config = str(folder / "rageval.yml")
@@ -36,18 +31,20 @@ def demo(examples: str, markdown: str) -> None:
     records = {}
     for side in ("baseline", "candidate"):
         settings = configure({"snapshot": str(folder / side)}, config)
-        records[side] = pipeline.evaluate(settings, real_world(folder))
+        records[side] = pipeline.evaluate(settings, world(folder))
         write_files(out / side, encode(records[side]))
-    told = pipeline.conclude(
+    document = pipeline.conclude(
         records["candidate"],
         pipeline.Baseline(record=records["baseline"], rung="snapshot"),
         settings.policy,
-        today=real_world().today(),
+        today=world().today(),
     )
-    report(told, records["candidate"], "", markdown, told, before=records["baseline"].record)
+    show_comparison(document, records["candidate"], "", markdown, document, before=records["baseline"].record)
     click.echo(f"\nThe two records are in {out}. Compare them again with:")
     click.echo(f"  rageval compare {out / 'baseline'} {out / 'candidate'} --config {config}")
-    for line in closer(told, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config):
+    for line in next_steps(
+        document, str(out / "candidate"), str(out / "baseline"), settings.snapshot, config
+    ):
         say(line)
 
 

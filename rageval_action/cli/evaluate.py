@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, write_text
-from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json
+from rageval_action.cli.configuration import configure, flags, world
+from rageval_action.cli.options import json_option, markdown_option, out_option, text_option
+from rageval_action.cli.output import errors_as_json, one_on_stdout, write_json, write_text
 from rageval_action.cli.safe_echo import say
 
 EVALUATE_FLAGS = (
@@ -34,24 +35,10 @@ EVALUATE_FLAGS = (
 
 @click.command()
 @flags(*EVALUATE_FLAGS)
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the run record.")
-@click.option(
-    "--baseline",
-    default="",
-    metavar="RECORD",
-    help="Record (folder or zip) to compare with and be judged by.",
-)
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the record's summary as JSON; - is standard output. "
-    "The comparison with --baseline is in DIR/comparison.json.",
-)
-@click.option(
-    "--markdown", default="", metavar="FILE", help="Write the comparison as Markdown; - is standard output."
-)
+@out_option("the run record")
+@text_option("--baseline", "RECORD", "Record (folder or zip) to compare with and be judged by.")
+@json_option("the record's summary", " The comparison with --baseline is in DIR/comparison.json.")
+@markdown_option("the comparison")
 def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: str, **given: Any) -> int:
     """Measure a retriever on a golden set and write the run record.
 
@@ -60,10 +47,9 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
     """
     from rageval_action import pipeline
     from rageval_action.core.judging.document import encode_document
-    from rageval_action.core.judging.verdict import NoBaseline
+    from rageval_action.core.judging.outcomes import NoBaseline
     from rageval_action.core.model.record import encode
     from rageval_action.records import check_out, read_record, write_files
-    from rageval_action.world import real_world
 
     with errors_as_json(json_target):
         one_on_stdout(json_target, markdown)
@@ -75,20 +61,20 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
             if baseline
             else NoBaseline("no baseline was given")
         )
-        candidate = pipeline.evaluate(settings, real_world())
-        told = pipeline.conclude(candidate, before, settings.policy, today=real_world().today())
+        candidate = pipeline.evaluate(settings, world())
+        document = pipeline.conclude(candidate, before, settings.policy, today=world().today())
         files = encode(candidate)
         if baseline:
-            files["comparison.json"] = encode_document(told)
+            files["comparison.json"] = encode_document(document)
         write_files(Path(out), files)
         old = before.record.record if isinstance(before, pipeline.Baseline) else None
-        report(told, candidate, json_target, markdown, candidate.record, before=old)
+        show_comparison(document, candidate, json_target, markdown, candidate.record, before=old)
         if baseline and "-" not in (json_target, markdown):
-            say("\n" + "\n".join(closer(told, out, baseline, settings.snapshot, config)))
-        return told.exit_code
+            say("\n" + "\n".join(next_steps(document, out, baseline, settings.snapshot, config)))
+        return document.exit_code
 
 
-def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) -> Iterator[str]:
+def next_steps(document: Any, record: str, baseline: str, snapshot: str, config: str) -> Iterator[str]:
     """Where to look next: the commands that show every query, and the worst one."""
     both = f"{shlex.quote(record)} --baseline {shlex.quote(baseline)}"
     if Path(snapshot).is_dir():
@@ -96,13 +82,13 @@ def closer(told: Any, record: str, baseline: str, snapshot: str, config: str) ->
     policy = f" --config {shlex.quote(config)}" if config else ""
     yield "See every query with both rankings in a browser:"
     yield f"  rageval report {both}{policy} --out report.html"
-    if told.queries:
+    if document.queries:
         yield "Look at one of them closely:"
-        yield f"  rageval explain {shlex.quote(told.queries[0].id)} {both}"
+        yield f"  rageval explain {shlex.quote(document.queries[0].id)} {both}"
 
 
-def report(
-    told: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
+def show_comparison(
+    document: Any, run: Any, json_target: str, markdown: str, summary: object, *, before: Any = None
 ) -> None:
     """Tell the result on every surface that was asked for; standard output holds one of them.
 
@@ -114,14 +100,14 @@ def report(
     if markdown:
         from rageval_action.cli.rival_snippets import snippets
 
-        texts = snippets(told, run)
-    shown = view(told, run.record, before=before, snippets=texts)
+        texts = snippets(document, run)
+    shown = view(document, run.record, before=before, snippets=texts)
     if json_target:
         write_json(json_target, summary)
     if markdown:
-        from rageval_action.reports.render import markdown as render
+        from rageval_action.reports.comment_and_summary import comment
 
-        write_text(markdown, render(shown))
+        write_text(markdown, comment(shown))
     if "-" not in (json_target, markdown):
         from rageval_action.reports.terminal import show
 

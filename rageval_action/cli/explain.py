@@ -1,4 +1,4 @@
-"""`rageval explain`: one query under the microscope."""
+"""`rageval explain`: one query explained."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.output import errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 
 @click.command()
 @click.argument("query")
 @click.argument("record")
-@click.option("--baseline", default="", metavar="RECORD", help="Record to compare with.")
+@text_option("--baseline", "RECORD", "Record to compare with.")
+@text_option("--snapshot", "DIR", "Snapshot of RECORD: shows texts and shared words.")
 @click.option(
-    "--snapshot", default="", metavar="DIR", help="Snapshot of RECORD: shows texts and shared words."
+    "--show", type=integer(), default=0, metavar="N", help="Lines of each ranking. Default: k and five more."
 )
-@click.option("--show", default=0, metavar="N", help="Lines of each ranking. Default: k and five more.")
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Write it as JSON; - is standard output."
-)
+@json_option("the explanation")
 def explain(query: str, record: str, baseline: str, snapshot: str, show: int, json_target: str) -> None:
     """Explain what happened to QUERY (an id, or words of its text) in RECORD.
 
@@ -29,27 +29,26 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     of the right document, and what such a loss calls for.
     """
     from rageval_action.cli.report import chunk_texts
-    from rageval_action.core.comparing.explanation import explain as explained
-    from rageval_action.core.comparing.query_layout import sights
-    from rageval_action.core.labels.linking import unit_of
+    from rageval_action.core.judging.explanation import explain as explained
+    from rageval_action.core.measuring.query_layout import query_pairs
     from rageval_action.records import read_record
-    from rageval_action.reports.explain import lines
+    from rageval_action.reports.query_explanation import lines
 
     with errors_as_json(json_target):
         candidate = read_record(record)
         before = read_record(baseline) if baseline else None
         row = _one(candidate, query, record)
-        sight = next(sight for sight in sights(candidate, before) if sight.row.query_id == row.query_id)
+        pairs = query_pairs(candidate, before)
+        pair = next(pair for pair in pairs if pair.after.row.query_id == row.query_id)
         change = _change(before, candidate, row.query_id) if before else None
-        unit = unit_of(row.judgments, candidate.record.golden.unit)
         texts, note = chunk_texts(snapshot, candidate)
-        told = explained(sight, change, candidate.record.k, unit, texts, show)
+        explanation = explained(pair, change, texts, show)
         if note:
             say(f"note: {note}", err=True)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, explanation)
         if json_target != "-":
-            sys.stdout.writelines(line + "\n" for line in lines(told))
+            sys.stdout.writelines(line + "\n" for line in lines(explanation))
 
 
 def _one(run: Any, query: str, where: str) -> Any:
@@ -58,7 +57,7 @@ def _one(run: Any, query: str, where: str) -> Any:
     Raises:
         ConfigError: `explain.unknown-query`, `explain.several-queries`.
     """
-    from rageval_action.core.comparing.explanation import find
+    from rageval_action.core.judging.explanation import find
     from rageval_action.errors import ConfigError
 
     found = find(run.queries, query)
@@ -81,7 +80,7 @@ def _near(query: str, ids: list[str]) -> str:
 
 def _change(before: Any, candidate: Any, query_id: str) -> Any:
     from rageval_action.core.comparing.comparison import compare
-    from rageval_action.core.measuring.measures import parse_measures
+    from rageval_action.core.measuring.measures import headline_measure, parse_measures
 
-    measures = parse_measures([f"recall@{candidate.record.k}"])
+    measures = parse_measures([headline_measure(candidate.record.k)])
     return next((one for one in compare(before, candidate, measures).queries if one.id == query_id), None)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from rageval_action.cli.options import out_option
 from rageval_action.cli.safe_echo import say
 from rageval_action.core.measuring.trec_files import TrecRanking, format_qrels, format_run
 from rageval_action.core.model.ranking import unit_scores
@@ -21,7 +22,7 @@ def export() -> None:
 
 @export.command()
 @click.argument("record")
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder for qrels.txt and run.txt.")
+@out_option("qrels.txt and run.txt")
 def trec(record: str, out: str) -> None:
     """Write RECORD as TREC qrels and run; trec_eval 10 then gives the record's numbers.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 SHOWN = 10
 
@@ -16,8 +17,12 @@ SHOWN = 10
 @click.option(
     "--from", "log", required=True, metavar="LOG", help="Query log: JSON Lines, a JSON array or CSV."
 )
-@click.option("--min-times", default=1, show_default=True, help="Leave out what was asked less often.")
-@click.option("--min-users", default=1, show_default=True, help="Leave out what fewer people asked.")
+@click.option(
+    "--min-times", type=integer(), default=1, show_default=True, help="Leave out what was asked less often."
+)
+@click.option(
+    "--min-users", type=integer(), default=1, show_default=True, help="Leave out what fewer people asked."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be added.")
 def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -> None:
     """Add queries of a log, with the documents that were clicked or praised, to FILE as rows to be reviewed.

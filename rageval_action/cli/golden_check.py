@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing
+from rageval_action.cli.golden_common import chunks_of, read, reading_options, refuse_existing
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.core.wording.escape import log_text
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
 
@@ -23,16 +24,10 @@ EXAMPLES = 3
 
 @click.command()
 @click.argument("location", metavar="FILE")
-@click.option("--snapshot", default="", metavar="DIR", help="Index to compare the set with.")
-@click.option(
-    "--synonyms", default="", metavar="FILE", help="Words that mean the same: a line each, comma-separated."
-)
-@click.option(
-    "--tag-variants", default="", metavar="FILE", help="Write the set with the variants found as tags."
-)
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Every finding as JSON; - is standard output."
-)
+@text_option("--snapshot", "DIR", "Index to compare the set with.")
+@text_option("--synonyms", "FILE", "Words that mean the same: a line each, comma-separated.")
+@text_option("--tag-variants", "FILE", "Write the set with the variants found as tags.")
+@json_option("every finding")
 @click.option("--all", "show_all", is_flag=True, help="Show every row of every finding.")
 @click.option("--strict", is_flag=True, help="End with exit code 1 when there are warnings.")
 @reading_options
@@ -45,11 +40,7 @@ def check(
     *,
     show_all: bool,
     strict: bool,
-    format_: str,
-    mapped: str,
-    separator: str,
-    id_template: str,
-    grade_map: str,
+    **reading: str,
 ) -> int:
     """Audit a golden set: labels that match nothing, copies, leaks, wording, and what it can prove.
 
@@ -57,12 +48,10 @@ def check(
     """
     from rageval_action.cli.output import errors_as_json, write_json
     from rageval_action.golden.audit.report import audit
-    from rageval_action.golden.formats import read_golden
 
     with errors_as_json(json_target):
         chunks = chunks_of(snapshot)
-        options = read_options(mapped, separator, id_template, grade_map, chunks)
-        golden = read_golden(location, format=format_, options=options)
+        golden = read(location, chunks, reading)
         result = audit(golden, chunks, _synonyms(synonyms))
         if tag_variants:
             _write_tagged(golden, result, tag_variants)

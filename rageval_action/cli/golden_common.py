@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from rageval_action.core.model.types import Chunk, Notice
-    from rageval_action.golden.interface import ReadOptions
+    from rageval_action.core.model.types import Chunk, GoldenSet, Notice
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -24,42 +24,30 @@ def reading_options(function: F) -> F:
     for option in reversed(
         (
             click.option("--format", "format_", default="auto", help="Format; default: told by the content."),
-            click.option(
-                "--map", "mapped", default="", metavar="OURS=THEIRS,…", help="Fields, for example query=soru."
-            ),
-            click.option(
-                "--list-separator",
-                "separator",
-                default="",
-                metavar="TEXT",
-                help="Between ids in a cell, or none.",
-            ),
-            click.option(
-                "--id-template", default="", metavar="TEXT", help='Joins ids of several parts: "{0}-{1}".'
-            ),
-            click.option(
-                "--grade-map", default="", metavar="OLD=NEW,…", help="Grades that run otherwise: 1=4,2=3."
-            ),
+            text_option("--map", "OURS=THEIRS,…", "Fields, for example query=soru.", "mapped"),
+            text_option("--list-separator", "TEXT", "Between ids in a cell, or none.", "separator"),
+            text_option("--id-template", "TEXT", 'Joins ids of several parts: "{0}-{1}".'),
+            text_option("--grade-map", "OLD=NEW,…", "Grades that run otherwise: 1=4,2=3."),
         )
     ):
         function = option(function)
     return function
 
 
-def read_options(
-    mapped: str, separator: str, id_template: str, grade_map: str, corpus: tuple[Chunk, ...]
-) -> ReadOptions:
-    """The options of `reading_options` as a value."""
+def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, str]) -> GoldenSet:
+    """The golden set at `location`, read by the options of `reading_options`."""
     from rageval_action.golden.fields import parse_map
+    from rageval_action.golden.formats import read_golden
     from rageval_action.golden.interface import ReadOptions
 
-    return ReadOptions(
-        fields=parse_map(mapped),
-        separator=separator.replace("\\n", "\n").replace("\\t", "\t"),
-        id_template=id_template,
-        grades=parse_grades(grade_map),
+    options = ReadOptions(
+        fields=parse_map(reading["mapped"]),
+        separator=reading["separator"].replace("\\n", "\n").replace("\\t", "\t"),
+        id_template=reading["id_template"],
+        grades=parse_grades(reading["grade_map"]),
         corpus=corpus,
     )
+    return read_golden(location, format=reading["format_"], options=options)
 
 
 def parse_grades(text: str) -> dict[int, int]:

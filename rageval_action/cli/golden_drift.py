@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
@@ -21,18 +22,13 @@ SHOWN = 20
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--snapshot", required=True, metavar="DIR", help="The index that the set must hold for.")
-@click.option("--old-snapshot", default="", metavar="DIR", help="The index it was made for: places lost ids.")
-@click.option(
-    "--patch", default="", metavar="FILE", help="Write the proposed changes as a unified diff; - shows it."
-)
+@text_option("--old-snapshot", "DIR", "The index it was made for: places lost ids.")
+@text_option("--patch", "FILE", "Write the proposed changes as a unified diff; - shows it.")
 @click.option("--apply", "apply_", is_flag=True, help="Write the proposed changes into FILE.")
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Every loss as JSON; - is standard output."
-)
+@json_option("every loss")
 def drift(file: str, snapshot: str, old_snapshot: str, patch: str, json_target: str, *, apply_: bool) -> int:
     """List rows that lost their evidence or documents, say why, and propose a patch. Exit code 1 when any did."""
-    from rageval_action.cli.common import write_text
-    from rageval_action.cli.output import errors_as_json, write_json
+    from rageval_action.cli.output import errors_as_json, write_json, write_text
     from rageval_action.golden.drift import drift as compare
     from rageval_action.golden.store import RowFile, open_golden
 

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer, number
 from rageval_action.errors import ConfigError, RagevalError
+from rageval_action.option_values import Option, parse_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from rageval_action.golden.generate.roundtrip import Search
     from rageval_action.golden.generate.run import Result
 
+SHARE = Option(name="style", kind="number")
+
 DEPTH = 10
 """Hits of each search in the round trip."""
 
@@ -29,37 +34,87 @@ DEPTH = 10
 @click.command()
 @click.option("--snapshot", required=True, metavar="DIR", help="Index whose chunks are asked about.")
 @click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines; rows are added to it.")
-@click.option("--questions", default=100, show_default=True, help="How many to ask for; fewer are kept.")
-@click.option("--per-chunk", default=2, show_default=True, help="Questions in one request.")
+@click.option(
+    "--questions",
+    type=integer(1),
+    default=100,
+    show_default=True,
+    help="How many to ask for; fewer are kept.",
+)
+@click.option(
+    "--per-chunk", type=integer(1, 100), default=2, show_default=True, help="Questions in one request."
+)
 @click.option("--style", "styles", multiple=True, metavar="NAME=SHARE", help="Share of a style; repeat.")
-@click.option("--multi", default=0.1, show_default=True, help="Share of questions that need two documents.")
-@click.option("--unanswerable", default=0.1, show_default=True, help="Share of questions nothing answers.")
-@click.option("--seed", default=0, show_default=True, help="Of the sample and the mix of styles.")
+@click.option(
+    "--multi",
+    type=number(),
+    default=0.1,
+    show_default=True,
+    help="Share of questions that need two documents.",
+)
+@click.option(
+    "--unanswerable",
+    type=number(),
+    default=0.1,
+    show_default=True,
+    help="Share of questions nothing answers.",
+)
+@click.option(
+    "--seed",
+    type=integer(most=2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Of the sample and the mix of styles.",
+)
 @click.option("--model", default="claude-haiku-5-5", show_default=True, help="Writes the questions.")
 @click.option("--critic-model", default="", help="Judges them; default: the same model. none: no critic.")
 @click.option("--effort", default="", help="How much the models may think: low (default) to max, or none.")
 @click.option(
     "--batch", is_flag=True, help="Message Batches: half the price, within a day, may be killed and resumed."
 )
-@click.option("--workers", default=4, show_default=True, help="Requests at a time, without --batch.")
 @click.option(
-    "--max-cost", default=0.0, metavar="USD", help="Hard stop: nothing is sent that could cost more."
+    "--workers",
+    type=integer(1, 256),
+    default=4,
+    show_default=True,
+    help="Requests at a time, without --batch.",
 )
-@click.option("--price", default="", metavar="IN/OUT", help="US dollars per million tokens of --model.")
-@click.option("--critic-price", default="", metavar="IN/OUT", help="The same for --critic-model.")
+@click.option(
+    "--max-cost",
+    type=number(most=1e6),
+    default=0.0,
+    metavar="USD",
+    help="Hard stop: nothing is sent that could cost more.",
+)
+@text_option("--price", "IN/OUT", "US dollars per million tokens of --model.")
+@text_option("--critic-price", "IN/OUT", "The same for --critic-model.")
 @click.option("--dry-run", is_flag=True, help="Say what a run would cost; nothing is sent, no key is needed.")
 @click.option(
     "--existing", multiple=True, metavar="FILE", help="Golden set whose questions must not be repeated."
 )
-@click.option("--ledger", default="", metavar="FILE", help="Answers paid for; default: OUT.ledger.jsonl.")
+@text_option("--ledger", "FILE", "Answers paid for; default: OUT.ledger.jsonl.")
 @click.option("--base-url", default="", help="Of the API; default: the SDK's.")
-@click.option("--poll", default=30.0, show_default=True, metavar="SECONDS", help="Between looks at a batch.")
-@click.option("--retries", default=4, show_default=True, help="Of the SDK, for one request.")
-@click.option("--timeout", default=120.0, show_default=True, metavar="SECONDS", help="For one request.")
-@click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
 @click.option(
-    "--embed-model", default="", metavar="NAME|DIR", help="For the dense search; default: the snapshot's."
+    "--poll",
+    type=number(1, 86_400),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between looks at a batch.",
 )
+@click.option(
+    "--retries", type=integer(most=20), default=4, show_default=True, help="Of the SDK, for one request."
+)
+@click.option(
+    "--timeout",
+    type=number(0.01, 86_400),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one request.",
+)
+@click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
+@text_option("--embed-model", "NAME|DIR", "For the dense search; default: the snapshot's.")
 def generate(snapshot: str, out: str, **given: Any) -> None:
     """Generate questions from the chunks of a snapshot, filter them hard, and write them for review.
 
@@ -146,11 +201,10 @@ def _shares(given: Sequence[str]) -> dict[str, float]:
     for piece in given:
         name, mark, share = piece.partition("=")
         try:
-            shares[name.strip()] = float(share) if mark else 1.0
+            shares[name.strip()] = parse_value(SHARE, share) if mark else 1.0
         except ValueError as fault:
-            raise ConfigError(
-                "generate.bad-settings", f'"{piece}" is not NAME=SHARE.', where="--style"
-            ) from fault
+            text = f'"{piece}" is not NAME=SHARE: {fault}.'
+            raise ConfigError("generate.bad-settings", text, where="--style") from fault
     return shares
 
 

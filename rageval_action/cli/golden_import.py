@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_action.cli.golden_common import chunks_of, read_options, reading_options, refuse_existing, tell
+from rageval_action.cli.golden_common import chunks_of, read, reading_options, refuse_existing, tell
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
@@ -16,34 +17,19 @@ if TYPE_CHECKING:
 @click.command("import")
 @click.argument("location", metavar="FILE")
 @click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines to write.")
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Index to look ids, texts, spans and pages up in."
-)
+@text_option("--snapshot", "DIR", "Index to look ids, texts, spans and pages up in.")
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 @reading_options
-def import_(
-    location: str,
-    out: str,
-    snapshot: str,
-    *,
-    force: bool,
-    format_: str,
-    mapped: str,
-    separator: str,
-    id_template: str,
-    grade_map: str,
-) -> None:
+def import_(location: str, out: str, snapshot: str, *, force: bool, **reading: str) -> None:
     """Read a golden set in whatever shape it is and write it in the canonical form.
 
     FILE is a path, a BEIR folder, or queries=FILE,qrels=FILE (and corpus=FILE).
     """
-    from rageval_action.golden.formats import read_golden
     from rageval_action.golden.store import encode_row, row_of, write_lines
 
     target = refuse_existing(out, force=force)
     chunks = chunks_of(snapshot)
-    options = read_options(mapped, separator, id_template, grade_map, chunks)
-    golden = read_golden(location, format=format_, options=options)
+    golden = read(location, chunks, reading)
     write_lines(target, (encode_row(row_of(query)) for query in golden.queries))
     say(f"{len(golden.queries)} queries from {golden.path} ({golden.format}) to {out}.")
     say(f"  {counts(golden)}")

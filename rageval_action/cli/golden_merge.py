@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import refuse_existing
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ SHOWN = 20
 @click.command()
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option(
-    "--out", default="", metavar="FILE", help="The resolved set; without it only agreement is shown."
-)
+@text_option("--out", "FILE", "The resolved set; without it only agreement is shown.")
 @click.option(
     "--on-conflict",
     default="pending",
@@ -32,9 +31,7 @@ SHOWN = 20
     type=click.Choice(["pending", "a", "b", "strict"]),
     help="What becomes of rows seen differently: they wait, one decides, or only what both say stays.",
 )
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="The outcome as JSON; - is standard output."
-)
+@json_option("the outcome")
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 def merge(a: str, b: str, out: str, on_conflict: OnConflict, json_target: str, *, force: bool) -> None:
     """Compare two reviewed copies of a golden set, show agreement and conflicts, and join them."""

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from rageval_action.cli.golden_common import chunks_of
+from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 if TYPE_CHECKING:
     from rageval_action.golden.review.session import Session
@@ -16,11 +18,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Index whose passages are shown beside the questions."
-)
-@click.option("--by", "reviewer", default="", metavar="NAME", help="Put into the rows you decide.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the page; default: any free one.")
+@text_option("--snapshot", "DIR", "Index whose passages are shown beside the questions.")
+@text_option("--by", "NAME", "Put into the rows you decide.", "reviewer")
+@click.option("--port", type=integer(most=65_535), default=0, help="Of the page; default: any free one.")
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @click.option("--terminal", is_flag=True, help="Review here instead of on a page.")
 def review(file: str, snapshot: str, reviewer: str, port: int, *, no_browser: bool, terminal: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import write_text
-from rageval_action.cli.output import errors_as_json, write_json
+from rageval_action.cli.configuration import world
+from rageval_action.cli.options import html_option, json_option, markdown_option, text_option
+from rageval_action.cli.output import errors_as_json, write_json, write_text
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import number
 
 KEPT = "history.json"
 """What a history is called where the Action keeps one."""
@@ -21,57 +22,37 @@ KEPT = "history.json"
 
 @click.command()
 @click.argument("places", nargs=-1, metavar="[PLACE]...")
-@click.option(
+@text_option(
     "--repository",
-    default="",
-    metavar="OWNER/NAME",
-    help="Read what GitHub holds: artifacts of runs on a branch, by the token in GITHUB_TOKEN (actions: read).",
+    "OWNER/NAME",
+    "Read the artifacts that GitHub holds, by the token in GITHUB_TOKEN (actions: read).",
 )
-@click.option(
-    "--branch", default="", help="Branch whose runs count. Default: the repository's default branch."
-)
+@text_option("--branch", "NAME", "Branch whose runs count. Default: the repository's default branch.")
 @click.option(
     "--workflow", default="rageval.yml", help="File of the workflow that records. Default: rageval.yml."
 )
 @click.option("--id", "evaluation", default="default", help="Name of the evaluation. Default: default.")
-@click.option("--artifact-name", default="", help="Name of the records' artifacts. Default: rageval-ID.")
-@click.option(
-    "--history-branch",
-    default="",
-    metavar="NAME",
-    help="Read the history that the Action keeps on this branch of the repository, instead of artifacts.",
+@text_option("--artifact-name", "NAME", "Name of the records' artifacts. Default: rageval-ID.")
+@text_option(
+    "--history-branch", "NAME", "Read the history that the Action keeps on this branch, instead of artifacts."
+)
+@text_option(
+    "--cache", "DIR", "Keep fetched records here: the next run fetches only new ones, and expired ones stay."
 )
 @click.option(
-    "--cache",
-    default="",
-    metavar="DIR",
-    help="Keep fetched records here: the next run fetches only new ones, and expired ones stay.",
-)
-@click.option(
-    "--release",
-    multiple=True,
-    metavar="SHA[=NAME]",
-    help="A blessed release: creep is counted from the last.",
+    "--release", multiple=True, metavar="SHA[=NAME]", help="A release: creep is counted from the last."
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(0, 1),
+    type=number(),
     default=0.02,
     help="A fall up to this is no alarm. Default: 0.02.",
 )
-@click.option(
-    "--json",
-    "json_target",
-    default="",
-    metavar="FILE",
-    help="Write the history as JSON; - is standard output.",
-)
-@click.option("--markdown", default="", metavar="FILE", help="Write it as Markdown; - is standard output.")
-@click.option("--html", "html_target", default="", metavar="FILE", help="Write it as one HTML file.")
-@click.option("--badge", default="", metavar="FILE", help="Write an SVG badge with the last headline score.")
-@click.option(
-    "--endpoint", default="", metavar="FILE", help="Write the JSON that shields.io's endpoint badge reads."
-)
+@json_option("the history")
+@markdown_option("the history")
+@html_option("the history")
+@text_option("--badge", "FILE", "Write an SVG badge with the last headline score.")
+@text_option("--endpoint", "FILE", "Write the JSON that shields.io's endpoint badge reads.")
 def history(
     places: tuple[str, ...],
     *,
@@ -89,25 +70,25 @@ def history(
     PLACE is a record (folder or zip), a folder of records, or a history.json written before: records may expire, the
     history stays. Without an option for a file, Markdown goes to standard output.
     """
-    from rageval_action.core.series.history import history as told_by
+    from rageval_action.core.series.history import history as over_time
     from rageval_action.reports import history as reports
 
     with errors_as_json(json_target):
         with _fetched(**github) as folders:
             points, unread = gather({place: Path(place) for place in places} | dict(folders))
-        told = told_by(_blessed(points, release), tolerance=tolerance)
+        trend = over_time(_blessed(points, release), tolerance=tolerance)
         for line in unread:
             say(f"rageval: not read: {line}", err=True)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, trend)
         if html_target:
-            write_text(html_target, reports.html(told))
+            write_text(html_target, reports.html(trend))
         if badge:
-            write_text(badge, reports.badge(told))
+            write_text(badge, reports.badge(trend))
         if endpoint:
-            write_json(endpoint, reports.endpoint(told))
+            write_json(endpoint, reports.endpoint(trend))
         if markdown or not (json_target or html_target or badge or endpoint):
-            write_text(markdown or "-", reports.markdown(told))
+            write_text(markdown or "-", reports.markdown(trend))
         sys.stdout.flush()
 
 
@@ -116,9 +97,9 @@ def _fetched(**github: str) -> contextlib.AbstractContextManager[Mapping[str, Pa
     if not (github["repository"] or github["history_branch"] or github["cache"]):
         _refuse_idle(github)
         return contextlib.nullcontext({})
-    from rageval_action.cli.history_fetch import Asked, fetched
+    from rageval_action.cli.history_fetch import HistoryOptions, fetched
 
-    return fetched(Asked(**github), os.environ)
+    return fetched(HistoryOptions(**github), world())
 
 
 def _refuse_idle(github: Mapping[str, str]) -> None:

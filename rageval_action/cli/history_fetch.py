@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,16 +14,17 @@ from msgspec import Struct
 from rageval_action.cli.safe_echo import say
 from rageval_action.core.model.record import RECORD
 from rageval_action.errors import CannotMeasureError, ConfigError, RagevalError
-from rageval_action.github import branch
-from rageval_action.github.api import Api, Budget
-from rageval_action.github.context import Token, branch_name, evaluation_id
-from rageval_action.github.failures import ApiError
-from rageval_action.github.history import gather
-from rageval_action.github.origin import Origin, workflow_file
-from rageval_action.github.payload import Repository
+from rageval_action.github import data_branch
+from rageval_action.github.api import Api
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.history_records import gather
+from rageval_action.github.runner import Token, branch_name, evaluation_id
+from rageval_action.github.trusted_runs import ExpectedRun, workflow_file
+from rageval_action.github.webhook_types import Repository
+from rageval_action.http_client import Budget, new_session
 from rageval_action.records import write_files
 from rageval_action.transport import is_address
-from rageval_action.world import Clock
+from rageval_action.world import World
 
 NETWORK_SECONDS = 600.0
 """All calls and waits together; what does not fit is told and left to the next run."""
@@ -32,7 +33,7 @@ API_URL = "https://api.github.com"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]*/(?!\.{1,2}$)[\w.-]+", re.ASCII)
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class HistoryOptions(Struct, frozen=True, kw_only=True):
     """The options of `rageval history` that are about GitHub."""
 
     repository: str
@@ -50,7 +51,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def fetched(asked: Asked, environ: Mapping[str, str]) -> Iterator[dict[str, Path]]:
+def fetched(options: HistoryOptions, world: World) -> Iterator[dict[str, Path]]:
     """A folder with what GitHub has, by what it is called, as long as the block runs.
 
     Raises:
@@ -58,45 +59,45 @@ def fetched(asked: Asked, environ: Mapping[str, str]) -> Iterator[dict[str, Path
             `history.bad-address`, `history.bad-cache`; `action.bad-id`, `action.bad-branch`.
         CannotMeasureError: `history.outage` when GitHub could not be asked, or gave none of the records it holds.
     """
-    if not asked.repository:
+    if not options.repository:
         text = "--history-branch and --cache are about a repository on GitHub."
         raise ConfigError("history.no-repository", text, hint="Add --repository OWNER/NAME.")
-    if not _REPOSITORY.fullmatch(asked.repository):
+    if not _REPOSITORY.fullmatch(options.repository):
         raise ConfigError("history.bad-repository", "it is not of the form owner/name.", where="--repository")
     with contextlib.ExitStack() as stack:
-        kept = asked.cache and not asked.history_branch
-        home = asked.cache if kept else stack.enter_context(tempfile.TemporaryDirectory())
-        read = _branch if asked.history_branch else _artifacts
+        kept = options.cache and not options.history_branch
+        home = options.cache if kept else stack.enter_context(tempfile.TemporaryDirectory())
+        read = _branch if options.history_branch else _artifacts
         try:
-            found = read(asked, environ, Path(home))
+            found = read(options, world, Path(home))
         except ApiError as error:
-            raise _explained(error, asked.repository) from error
+            raise _explained(error, options.repository) from error
         except OSError as error:
             raise ConfigError("history.bad-cache", f"{error.strerror or error}.", where=home) from error
         yield found
 
 
-def _branch(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str, Path]:
-    name, path = branch_name(asked.history_branch), f"{evaluation_id(asked.evaluation)}/history.json"
+def _branch(options: HistoryOptions, world: World, home: Path) -> dict[str, Path]:
+    name, path = branch_name(options.history_branch), f"{evaluation_id(options.evaluation)}/history.json"
     place = home / "history.json"
-    place.write_bytes(branch.read(_api(asked, environ), name, path))
+    place.write_bytes(data_branch.read(_api(options, world), name, path))
     return {
-        f"{path} on the branch {name} of {asked.repository}": place if place.stat().st_size else home / "-"
+        f"{path} on the branch {name} of {options.repository}": place if place.stat().st_size else home / "-"
     }
 
 
-def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str, Path]:
-    api = _api(asked, environ)
+def _artifacts(options: HistoryOptions, world: World, home: Path) -> dict[str, Path]:
+    api = _api(options, world)
     if not api.signed:
         hint = "Set GITHUB_TOKEN to a token with actions: read; `gh auth token` prints yours."
         raise ConfigError("history.no-token", "GitHub gives artifacts to nobody without a token.", hint=hint)
     repository = api.get(api.repo(), Repository)
-    origin = Origin(
+    origin = ExpectedRun(
         repository_id=repository.id,
-        branch=asked.branch or repository.default_branch,
-        workflow_path=workflow_file(asked.workflow),
+        branch=options.branch or repository.default_branch,
+        workflow_path=workflow_file(options.workflow),
     )
-    place = home / asked.repository / quote(origin.branch, safe="") / quote(asked.artifact, safe="")
+    place = home / options.repository / quote(origin.branch, safe="") / quote(options.artifact, safe="")
     place.mkdir(parents=True, exist_ok=True)
     known = {
         int(path.parent.name) for path in place.glob("[1-9]*/record.json") if path.parent.name.isdecimal()
@@ -104,7 +105,7 @@ def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str
     found = gather(
         api,
         origin,
-        asked.artifact,
+        options.artifact,
         known,
         lambda number, data: write_files(place / str(number), {RECORD: data}),
     )
@@ -112,17 +113,22 @@ def _artifacts(asked: Asked, environ: Mapping[str, str], home: Path) -> dict[str
         say(f"rageval: not fetched: {note}", err=True)
     if found.lost and not found.fetched and not known:
         text = f"none of the {found.lost:,} records that GitHub holds could be fetched."
-        raise CannotMeasureError("history.outage", text, where=asked.repository)
-    return {f"{asked.artifact} of {origin.workflow_path} on {origin.branch} of {asked.repository}": place}
+        raise CannotMeasureError("history.outage", text, where=options.repository)
+    return {f"{options.artifact} of {origin.workflow_path} on {origin.branch} of {options.repository}": place}
 
 
-def _api(asked: Asked, environ: Mapping[str, str]) -> Api:
-    token = Token(environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN") or "")
-    url = (environ.get("GITHUB_API_URL") or API_URL).rstrip("/")
+def _api(options: HistoryOptions, world: World) -> Api:
+    token = Token(world.environ.get("GITHUB_TOKEN") or world.environ.get("GH_TOKEN") or "")
+    url = (world.environ.get("GITHUB_API_URL") or API_URL).rstrip("/")
     if not is_address(url):
         raise ConfigError("history.bad-address", "it is no address.", where="GITHUB_API_URL")
-    clock = Clock()
-    return Api(url, asked.repository, token, Budget(NETWORK_SECONDS, clock), clock)
+    return Api(
+        url,
+        options.repository,
+        token,
+        Budget(NETWORK_SECONDS, world.clock),
+        lambda: new_session(proxies=True),
+    )
 
 
 def _explained(error: ApiError, repository: str) -> RagevalError:

@@ -9,12 +9,16 @@ import io
 import os
 import signal
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from rageval_action import __version__
 from rageval_action.cli.safe_echo import say
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError, refused
+
+if TYPE_CHECKING:
+    from rageval_action.world import World
 
 COMMANDS: dict[str, str] = {
     "evaluate": "rageval_action.cli.evaluate:evaluate",
@@ -112,10 +116,14 @@ def _terminated(number: int, frame: object) -> None:
     raise Terminated(EXIT_TERMINATED)
 
 
-def run() -> int:
-    """Run the command line of this process and return its exit code; errors are told on standard error."""
+def run(world: World | None = None) -> int:
+    """Run the command line of this process and return its exit code; errors are told on standard error.
+
+    Args:
+        world: what the commands see of clock and environment; default: the real one.
+    """
     try:
-        code = root.main(standalone_mode=False)
+        code = root.main(standalone_mode=False, obj=world)
     except RagevalError as error:
         say(f"rageval: {error}", err=True)
         return error.exit_code

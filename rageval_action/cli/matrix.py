@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import write_text
-from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json
+from rageval_action.cli.configuration import world
+from rageval_action.cli.options import html_option, json_option, markdown_option
+from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json, write_text
 from rageval_action.cli.safe_echo import say
 from rageval_action.config import BY_NAME, Config, content, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
@@ -20,12 +21,10 @@ KEY = "configurations"
 
 @click.command()
 @click.option("--config", "path", required=True, metavar="FILE", help="What to measure: see docs/matrix.md.")
-@click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Write the matrix as JSON; - is stdout."
-)
-@click.option("--markdown", default="", metavar="FILE", help="Write it as Markdown; - is stdout.")
-@click.option("--html", "page", default="", metavar="FILE", help="Write it as one HTML page.")
-def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
+@json_option("the matrix")
+@markdown_option("the matrix")
+@html_option("the matrix")
+def matrix(path: str, json_target: str, markdown: str, html_target: str) -> int:
     """Measure several configurations and put them into one table.
 
     The file holds the options that all share (golden, snapshot, k, measures, …) and, under `configurations`, a name
@@ -40,7 +39,7 @@ def matrix(path: str, json_target: str, markdown: str, page: str) -> int:
         outcomes = [(name, _outcome(name, config)) for name, config in settings.items()]
         shared = next(iter(settings.values()))
         made = tabulate(outcomes, _measures(shared), shared.golden)
-        _report(made, json_target, markdown, page)
+        _report(made, json_target, markdown, html_target)
         return 0 if any(row.retriever for row in made.configurations) else 3
 
 
@@ -84,12 +83,11 @@ def _outcome(name: str, config: Config) -> Any:
     from rageval_action import pipeline
     from rageval_action.core.series.matrix import NotRun
     from rageval_action.errors import GoldenError
-    from rageval_action.world import real_world
 
     if sys.stderr.isatty():
         say(f"measuring {name}", err=True)
     try:
-        return pipeline.evaluate(config, real_world())
+        return pipeline.evaluate(config, world())
     except GoldenError:
         raise  # nothing can be measured with it
     except RagevalError as error:
@@ -98,22 +96,21 @@ def _outcome(name: str, config: Config) -> Any:
 
 
 def _measures(config: Config) -> list[str]:
-    """The headline measure first, then the ladder or what was asked for."""
+    """The ladder or what was asked for, the headline measure first."""
     from rageval_action import pipeline
+    from rageval_action.core.measuring.measures import headline_measure, in_order
 
-    named = [str(measure) for measure in pipeline.chosen_measures(config)]
-    headline = f"recall@{config.k}"
-    return [headline, *(name for name in named if name != headline)]
+    return in_order(map(str, pipeline.chosen_measures(config)), headline_measure(config.k))
 
 
-def _report(made: Any, json_target: str, markdown: str, page: str) -> None:
+def _report(made: Any, json_target: str, markdown: str, html_target: str) -> None:
     from rageval_action.reports import matrix as report
 
     if json_target:
         write_json(json_target, made)
     if markdown:
         write_text(markdown, report.markdown(made))
-    if page:
-        write_text(page, report.page(made))
-    if STANDARD_OUTPUT not in {json_target, markdown, page}:
+    if html_target:
+        write_text(html_target, report.page(made))
+    if STANDARD_OUTPUT not in {json_target, markdown, html_target}:
         report.show(made, sys.stdout)

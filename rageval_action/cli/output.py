@@ -1,4 +1,4 @@
-"""What commands write for machines (design §11): one JSON document a command, an error included."""
+"""Where results go: a file or standard output, one JSON document a command, an error included."""
 
 from __future__ import annotations
 
@@ -48,6 +48,21 @@ def write_json(target: str, value: object) -> None:
         raise ConfigError(
             "config.output", f"cannot write the JSON file: {error.strerror}.", where=target
         ) from error
+
+
+def write_text(target: str, text: str) -> None:
+    """Write to a file, or to standard output for `-`.
+
+    Raises:
+        ConfigError: `output.not-written`.
+    """
+    if target == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
+    try:
+        write_whole(Path(target), text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise ConfigError("output.not-written", f"{error.strerror}.", where=target) from error
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags
+from rageval_action.cli.configuration import configure, flags, world
+from rageval_action.cli.options import json_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 
 SHOWN = 20
 
 
 @click.command()
 @flags("golden", "snapshot", "depth", "retriever", "access", "model", "threads", "review")
-@click.option(
-    "--probes", type=click.IntRange(min=1), default=100, show_default=True, help="Queries to ask, at most."
-)
-@click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
+@click.option("--probes", type=integer(1), default=100, show_default=True, help="Queries to ask, at most.")
+@json_option("the result")
 def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
     """Ask queries of the golden set as somebody whom no access list names, and judge every hit.
 
@@ -37,21 +37,21 @@ def probe(config: str, probes: int, json_target: str, **given: Any) -> int:
         inputs = pipeline.read(settings)
         asked = deny_probes(inputs.golden.queries, probes)
         golden = msgspec.structs.replace(inputs.golden, queries=asked)
-        run = Ranker(settings, inputs.snapshot).rank(golden.queries, settings.depth)
-        told = report(run, inputs.snapshot.chunks)
+        run = Ranker(settings, inputs.snapshot, world()).rank(golden.queries, settings.depth)
+        result = report(run, inputs.snapshot.chunks)
         if json_target:
-            write_json(json_target, told)
+            write_json(json_target, result)
         if json_target != STANDARD_OUTPUT:
-            _show(told)
-        return 1 if told.leaks else 0 if told.asked else 3
+            _show(result)
+        return 1 if result.leaks else 0 if result.asked else 3
 
 
-def _show(told: Any) -> None:
-    say(f"{told.asked} probes answered, {told.failed} failed; {told.guarded:,} chunks are guarded")
-    if not told.guarded:
+def _show(result: Any) -> None:
+    say(f"{result.asked} probes answered, {result.failed} failed; {result.guarded:,} chunks are guarded")
+    if not result.guarded:
         say("no chunk has an access list, so the probes prove nothing")
-    for leak in told.leaks[:SHOWN]:
+    for leak in result.leaks[:SHOWN]:
         say(f"leak: query {leak.query_id}, rank {leak.rank}: {leak.id}")
-    if len(told.leaks) > SHOWN:
-        say(f"… and {len(told.leaks) - SHOWN} more")
-    say("nothing guarded came back" if not told.leaks else f"{len(told.leaks)} guarded hits came back")
+    if len(result.leaks) > SHOWN:
+        say(f"… and {len(result.leaks) - SHOWN} more")
+    say("nothing guarded came back" if not result.leaks else f"{len(result.leaks)} guarded hits came back")

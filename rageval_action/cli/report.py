@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, write_text
+from rageval_action.cli.configuration import config_option, configure, world
+from rageval_action.cli.options import text_option
+from rageval_action.cli.output import write_text
 from rageval_action.cli.safe_echo import say
 
 
 @click.command()
 @click.argument("record")
-@click.option(
-    "--baseline", default="", metavar="RECORD", help="Record to compare with: both rankings are shown."
-)
-@click.option(
-    "--comparison", default="", metavar="FILE", help="comparison.json to show instead of comparing again."
-)
-@click.option(
-    "--snapshot", default="", metavar="DIR", help="Snapshot of the record, for the texts of what was found."
-)
-@click.option("--config", default="", help="Configuration and policy; default rageval.yml, if it exists.")
+@text_option("--baseline", "RECORD", "Record to compare with: both rankings are shown.")
+@text_option("--comparison", "FILE", "comparison.json to show instead of comparing again.")
+@text_option("--snapshot", "DIR", "Snapshot of the record, for the texts of what was found.")
+@config_option
 @click.option("--out", required=True, metavar="FILE", help="The HTML file to write; - is standard output.")
 def report(record: str, baseline: str, comparison: str, snapshot: str, config: str, out: str) -> None:
     """Write the HTML report of RECORD (a folder or zip made by `rageval evaluate --out`).
@@ -31,29 +26,27 @@ def report(record: str, baseline: str, comparison: str, snapshot: str, config: s
     The file holds everything it needs and asks for nothing from anywhere, so it can be kept with the record.
     """
     from rageval_action.records import read_record
-    from rageval_action.reports.html import html
-    from rageval_action.reports.page import page
+    from rageval_action.reports.html_report import html, page
 
     candidate = read_record(record)
     before = read_record(baseline) if baseline else None
     beside = Path(record) / "comparison.json"
     if not comparison and not baseline and beside.is_file():
         comparison = str(beside)
-    told = read_comparison(comparison) if comparison else _judged(candidate, before, config)
+    document = read_comparison(comparison) if comparison else _judged(candidate, before, config)
     texts, note = chunk_texts(snapshot, candidate)
     if note:
         say(f"note: {note}", err=True)
-    made = page(told, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
+    made = page(document, candidate, before, texts=texts, texts_note=note, source=_source(candidate))
     write_text(out, html(made))
 
 
 def _judged(candidate: Any, before: Any, config: str) -> Any:
     from rageval_action import pipeline
-    from rageval_action.core.judging.verdict import NoBaseline
-    from rageval_action.world import real_world
+    from rageval_action.core.judging.outcomes import NoBaseline
 
     against = pipeline.Baseline(record=before) if before else NoBaseline("no baseline was given")
-    today = real_world().today()
+    today = world().today()
     return pipeline.conclude(candidate, against, configure({}, config).policy, today=today)
 
 
@@ -107,5 +100,6 @@ def _source(run: Any) -> str:
     """Address of the golden set's lines on the code host; empty outside a workflow."""
     from rageval_action.core.wording.escape import blob_url
 
-    server, repository = os.environ.get("GITHUB_SERVER_URL", ""), os.environ.get("GITHUB_REPOSITORY", "")
+    environ = world().environ
+    server, repository = environ.get("GITHUB_SERVER_URL", ""), environ.get("GITHUB_REPOSITORY", "")
     return blob_url(server, repository, run.record.git.sha, run.record.golden.path, 1).removesuffix("1")

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from rageval_action.cli.common import configure, flags, write_text
+from rageval_action.cli.configuration import configure, flags, world
+from rageval_action.cli.output import write_text
 from rageval_action.cli.safe_echo import say
 
 
@@ -33,7 +34,7 @@ def retrieve(config: str, out: str, **given: Any) -> int:
             "output.exists", "the file exists already.", hint="Give a new one to --out.", where=out
         )
     inputs = pipeline.read(settings)
-    run = Ranker(settings, inputs.snapshot).rank(inputs.golden.queries, settings.depth)
+    run = Ranker(settings, inputs.snapshot, world()).rank(inputs.golden.queries, settings.depth)
     failed = [ranking for ranking in run.rankings if ranking.error]
     if len(failed) == len(run.rankings):
         raise CannotMeasureError("retrieve.all-failed", f"every query failed; the first: {failed[0].error}.")

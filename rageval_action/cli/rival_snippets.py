@@ -23,13 +23,13 @@ class _Row(Struct):
     acl: object = None
 
 
-def snippets(told: Any, run: Any) -> dict[str, str]:
+def snippets(document: Any, run: Any) -> dict[str, str]:
     """Id of each of the first lost queries -> the text of the chunk that took the place; empty without the snapshot.
 
     A chunk that not everybody may see keeps its text to itself: a comment has other readers than the index. Texts are
     an extra: where they cannot be read, nothing is missing from the result but they.
     """
-    wanted = _wanted(told, run)
+    wanted = _wanted(document, run)
     path = Path(run.record.snapshot.path) / "chunks.jsonl"
     if not wanted or not path.is_file():
         return {}
@@ -41,9 +41,9 @@ def snippets(told: Any, run: Any) -> dict[str, str]:
     }
 
 
-def _wanted(told: Any, run: Any) -> dict[str, Any]:
+def _wanted(document: Any, run: Any) -> dict[str, Any]:
     """Lost query -> the best hit of its first rival."""
-    lost = [change for change in told.queries if change.change in ("lost", "worse") and change.by][:MOST]
+    lost = [change for change in document.queries if change.change in ("lost", "worse") and change.by][:MOST]
     rows = {row.query_id: row for row in run.queries}
     found: dict[str, Any] = {}
     for change in lost:

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
+
 import click
 
-NAMES = (
-    "record",
-    "rankings",
-    "comparison",
-    "scores",
-    "error",
-    "manifest",
-    "golden",
-    "history",
-    "explanation",
-)
+TYPES = {
+    "record": "core.model.record:Record",
+    "rankings": "core.model.record:QueryRow",
+    "comparison": "core.judging.document:ComparisonDocument",
+    "scores": "core.measuring.scoring:ScoreReport",
+    "error": "cli.output:ErrorReport",
+    "manifest": "core.model.snapshot:Manifest",
+    "golden": "golden.canonical:CanonicalRow",
+    "history": "core.series.history:History",
+    "explanation": "core.judging.explanation:Explanation",
+}
+"""Format -> `module:type` below this package."""
 
 
 @click.command()
-@click.argument("name", type=click.Choice(NAMES))
+@click.argument("name", type=click.Choice(list(TYPES)))
 def schema(name: str) -> None:
     """Print the JSON Schema of NAME (`rankings` and `golden` describe one line)."""
     import msgspec
 
-    described = msgspec.json.schema(_kind(name), schema_hook=_anything)
+    module, _, kind = TYPES[name].partition(":")
+    written = getattr(importlib.import_module(f"rageval_action.{module}"), kind)
+    described = msgspec.json.schema(written, schema_hook=_anything)
     described["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     click.echo(msgspec.json.format(msgspec.json.encode(described), indent=2).decode())
 
@@ -33,27 +38,3 @@ def _anything(kind: type) -> dict[str, object]:
     if kind is object:
         return {"description": "Any JSON value."}
     raise NotImplementedError
-
-
-def _kind(name: str) -> type:
-    from rageval_action.cli.output import ErrorReport
-    from rageval_action.core.comparing.explanation import Explanation
-    from rageval_action.core.judging.document import ComparisonDocument
-    from rageval_action.core.measuring.scoring import ScoreReport
-    from rageval_action.core.model.record import QueryRow, Record
-    from rageval_action.core.model.snapshot import Manifest
-    from rageval_action.core.series.history import History
-    from rageval_action.golden.canonical import CanonicalRow
-
-    kinds: dict[str, type] = {
-        "record": Record,
-        "rankings": QueryRow,
-        "comparison": ComparisonDocument,
-        "scores": ScoreReport,
-        "error": ErrorReport,
-        "manifest": Manifest,
-        "golden": CanonicalRow,
-        "history": History,
-        "explanation": Explanation,
-    }
-    return kinds[name]

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_action.cli.options import json_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
+from rageval_action.cli.value_types import integer
 from rageval_action.core.measuring.measures import DEFAULT_LADDER, Measure, parse_measures
 from rageval_action.core.measuring.scoring import MeasureScores, ScoreReport, batch, mean
 from rageval_action.core.measuring.scoring import score as score_batch
 from rageval_action.core.measuring.trec_files import TrecRanking, TrecRun, parse_qrels, parse_run
 from rageval_action.core.model.types import Grades, Notice
+from rageval_action.core.wording import lists
+from rageval_action.core.wording.columns import in_line
 from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
@@ -43,13 +47,13 @@ NOTHING = TrecRanking((), ())
 @click.option("--per-query", is_flag=True, help="Show every query, not the means alone.")
 @click.option(
     "--relevance-level",
-    type=click.IntRange(min=1),
+    type=integer(1),
     default=1,
     show_default=True,
     metavar="N",
     help="Lowest grade that counts as relevant; nDCG takes every grade above 0.",
 )
-@click.option("--json", "json_file", default="", metavar="FILE", help="Write JSON; - is standard output.")
+@json_option("the scores")
 def score(
     *,
     qrels: str,
@@ -57,13 +61,13 @@ def score(
     measures: tuple[str, ...],
     per_query: bool,
     relevance_level: int,
-    json_file: str,
+    json_target: str,
 ) -> None:
     """Score a TREC run against TREC qrels, with trec_eval's definitions and order.
 
     Every query of the qrels counts; one that the run lacks scores 0.
     """
-    with errors_as_json(json_file):
+    with errors_as_json(json_target):
         chosen = parse_measures(measures or DEFAULT_MEASURES)
         judgments = parse_qrels(_read(qrels, GoldenError), where=qrels)
         run = parse_run(_read(run_file, RecordError), where=run_file)
@@ -75,9 +79,9 @@ def score(
                 where=run_file,
             )
         report = _report(judgments, run, chosen, level=relevance_level, per_query=per_query)
-        if json_file:
-            write_json(json_file, report)
-    if json_file != STANDARD_OUTPUT:
+        if json_target:
+            write_json(json_target, report)
+    if json_target != STANDARD_OUTPUT:
         _print(report)
 
 
@@ -125,8 +129,7 @@ def _scores(values: NDArray[np.float64], queries: Sequence[str]) -> MeasureScore
 
 def _some(ids: Sequence[str]) -> str:
     """A count with the first few ids."""
-    more = ", …" if len(ids) > NAMED_QUERIES else ""
-    return f"{len(ids)} {'query' if len(ids) == 1 else 'queries'} ({', '.join(ids[:NAMED_QUERIES])}{more})"
+    return f"{lists.queries(len(ids))} ({lists.listed(ids, NAMED_QUERIES)})"
 
 
 def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:
@@ -175,15 +178,16 @@ def _undefined(values: Mapping[Measure, NDArray[np.float64]]) -> Iterator[Notice
 def _print(report: ScoreReport) -> None:
     """Print measure, query and value, the queries first as trec_eval does; warnings go to standard error."""
     rows = [
-        (name, log_line(query), value)
+        [name, log_line(query), _shown(value)]
         for name, scores in report.measures.items()
         for query, value in scores.per_query.items()
     ]
-    rows += [(name, "all", scores.mean) for name, scores in report.measures.items()]
-    first = max(len(name) for name, _, _ in rows)
-    second = max(len(query) for _, query, _ in rows)
-    for name, query, value in rows:
-        shown = "undefined" if value is None else f"{value:.4f}"
-        click.echo(f"{name:<{first}}  {query:<{second}}  {shown}")
+    rows += [[name, "all", _shown(scores.mean)] for name, scores in report.measures.items()]
+    for line in in_line(rows):
+        click.echo(line)
     for warning in report.warnings:
         say(f"warning: {warning.text}", err=True)
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4f}"

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_action.cli.options import json_option, out_option, query_vector_options, text_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.safe_echo import say
+from rageval_action.cli.safe_echo import say_notices
 from rageval_action.cli.snapshot_import import import_
+from rageval_action.cli.value_types import integer
 from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import ConfigError
 
@@ -21,9 +23,7 @@ if TYPE_CHECKING:
     from rageval_action.snapshots.build import Built, Plan
     from rageval_action.snapshots.verify import SnapshotReport
 
-_JSON = click.option(
-    "--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout."
-)
+_JSON = json_option("the report")
 
 
 @click.group(commands=[import_])
@@ -34,17 +34,12 @@ def snapshot() -> None:
 @snapshot.command()
 @click.option("--corpus", required=True, metavar="FILE", help="Chunks, one JSON object a line.")
 @click.option("--model", default="", help="Name or folder of a sentence-transformers model.")
-@click.option(
-    "--embeddings", default="", metavar="FILE", help="Vectors (.npy), row i for line i of the corpus."
+@text_option("--embeddings", "FILE", "Vectors (.npy), row i for line i of the corpus.")
+@query_vector_options
+@out_option("the snapshot")
+@text_option(
+    "--model-name", "NAME", "What the manifest calls the model.  [default: from --model]", "model_label"
 )
-@click.option(
-    "--queries", default="", metavar="GOLDEN", help="Golden set whose query vectors are kept as well."
-)
-@click.option(
-    "--query-embeddings", default="", metavar="FILE", help="Their vectors (.npy), row i for query i."
-)
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder.")
-@click.option("--model-name", default="", help="What the manifest calls the model.  [default: from --model]")
 @click.option("--revision", default="", help="Revision of the model.")
 @click.option("--query-prefix", default=None, help="Put before a query.  [default: by model]")
 @click.option("--document-prefix", default=None, help="Put before a chunk.  [default: by model]")
@@ -58,9 +53,9 @@ def snapshot() -> None:
 @click.option("--chunker", default="", help="Name and settings of the chunker, for the record.")
 @click.option("--build-id", default="", help="For the record.")
 @click.option("--source-commit", default="", help="Commit of the content, for the record.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=32, show_default=True, help="Of the model.")
+@click.option("--batch-size", type=integer(1), default=32, show_default=True, help="Of the model.")
 @click.option(
-    "--shard-rows", type=click.IntRange(min=0), default=0, help="Rows of one file.  [default: about 1 GiB]"
+    "--shard-rows", type=integer(most=2**31), default=0, help="Rows of one file.  [default: about 1 GiB]"
 )
 @_JSON
 def build(json_target: str, **given: Any) -> int:
@@ -70,34 +65,21 @@ def build(json_target: str, **given: Any) -> int:
     it is started again.
     """
     from rageval_action.snapshots.build import Plan
-    from rageval_action.snapshots.corpus import read_corpus
+    from rageval_action.snapshots.given_chunks import read_given_chunks
     from rageval_action.snapshots.verify import describe
     from rageval_action.snapshots.write import check_target
 
     with errors_as_json(json_target):
         _check(given)
-        plan = Plan(
-            out=Path(given["out"]),
-            model=given["model"],
-            model_label=given["model_name"],
-            revision=given["revision"],
-            query_prefix=given["query_prefix"],
-            document_prefix=given["document_prefix"],
-            metric=given["metric"] or "",
-            dtype=given["dtype"],
-            chunker=given["chunker"],
-            build_id=given["build_id"],
-            source_commit=given["source_commit"],
-            shard_rows=given["shard_rows"],
-            batch_size=given["batch_size"],
-        )
+        named = {name: given[name] for name in Plan.__struct_fields__ if given[name] is not None}
+        plan = Plan(**{**named, "out": Path(given["out"])})
         check_target(plan.out)
-        corpus = read_corpus(Path(given["corpus"]))
-        _tell(corpus.notices)
+        corpus = read_given_chunks(Path(given["corpus"]))
+        say_notices(corpus.notices)
         queries, notices = _queries(given["queries"])
-        _tell(notices)
+        say_notices(notices)
         built = _build(plan, corpus.chunks, queries, given)
-        _tell(built.notices)
+        say_notices(built.notices)
         _show(describe(plan.out), json_target)
     return 0
 
@@ -137,11 +119,11 @@ def _build(plan: Plan, chunks: Sequence[Chunk], queries: list[str], given: dict[
         with _Progress() as advance:
             return build_with_model(plan, chunks, queries, embedder, advance)
     vectors, notices = open_vectors(Path(given["embeddings"]), "--embeddings")
-    _tell(notices)
+    say_notices(notices)
     asked = None
     if given["query_embeddings"]:
         asked, notices = open_vectors(Path(given["query_embeddings"]), "--query-embeddings")
-        _tell(notices)
+        say_notices(notices)
     return build_from_vectors(plan, chunks, vectors, queries, asked)
 
 
@@ -179,11 +161,7 @@ def verify(folder: str, json_target: str) -> int:
     """Check a snapshot folder: files, checksums, counts, vectors, ids, fingerprint. Ends with 2 when it is unusable."""
     from rageval_action.snapshots.verify import verify as check
 
-    with errors_as_json(json_target):
-        report = check(_folder(folder))
-        _tell(report.notices)
-        _show(report, json_target)
-    return 0
+    return _report(check, folder, json_target)
 
 
 @snapshot.command()
@@ -193,9 +171,13 @@ def info(folder: str, json_target: str) -> int:
     """Say what a snapshot folder holds, without comparing checksums."""
     from rageval_action.snapshots.verify import describe
 
+    return _report(describe, folder, json_target)
+
+
+def _report(look: Callable[[Path], SnapshotReport], folder: str, json_target: str) -> int:
     with errors_as_json(json_target):
-        report = describe(_folder(folder))
-        _tell(report.notices)
+        report = look(_folder(folder))
+        say_notices(report.notices)
         _show(report, json_target)
     return 0
 
@@ -216,12 +198,6 @@ def _folder(location: str) -> Path:
     text = "verify and info look at snapshot folders; this is another store."
     hint = f"Make a folder of it first: rageval snapshot import {shlex.quote(location)} --out DIR."
     raise ConfigError("config.no-folder", text, hint=hint, where=location)
-
-
-def _tell(notices: Sequence[Notice]) -> None:
-    for notice in notices:
-        place = f"{notice.where}: " if notice.where else ""
-        say(f"note: {place}{notice.text} [{notice.code}]", err=True)
 
 
 def _show(report: SnapshotReport, json_target: str) -> None:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_action.cli.options import json_option, out_option, query_vector_options
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
-from rageval_action.cli.safe_echo import say
+from rageval_action.cli.safe_echo import say_notices
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
     if not golden:
         return {}
     from rageval_action.golden.formats import read_golden
-    from rageval_action.snapshots.build import check_query_vectors, open_vectors
+    from rageval_action.snapshots.build import open_vectors
+    from rageval_action.snapshots.queries import check_query_vectors
 
     texts = [query.text for query in read_golden(golden).queries]
     vectors, _ = open_vectors(Path(embeddings), "--query-embeddings")
@@ -36,14 +38,9 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
 
 @click.command("import")
 @click.argument("location", metavar="SCHEME:PLACE")
-@click.option("--out", required=True, metavar="DIR", help="New or empty folder for the snapshot.")
-@click.option(
-    "--queries", default="", metavar="GOLDEN", help="Golden set whose query vectors are kept as well."
-)
-@click.option(
-    "--query-embeddings", default="", metavar="FILE", help="Their vectors (.npy), row i for query i."
-)
-@click.option("--json", "json_target", default="", metavar="FILE", help="Also write JSON; - is stdout.")
+@out_option("the snapshot")
+@query_vector_options
+@json_option("the manifest")
 def import_(location: str, out: str, queries: str, query_embeddings: str, json_target: str) -> int:
     """Write another store as a snapshot.
 
@@ -51,12 +48,11 @@ def import_(location: str, out: str, queries: str, query_embeddings: str, json_t
     Options follow a question mark: `?doc=source&id=chunk_id` name the fields that hold a chunk's document and id,
     `metric=` overrules the store's. The same locations may stand wherever a snapshot is asked for.
     """
-    from rageval_action.snapshots.importers.registry import import_store
+    from rageval_action.snapshots.importers.stores import import_store
 
     with errors_as_json(json_target):
         manifest, notices = import_store(location, Path(out), _asked(queries, query_embeddings))
-        for notice in notices:
-            say(f"note: {notice.where}: {notice.text} [{notice.code}]", err=True)
+        say_notices(notices)
         if json_target:
             write_json(json_target, manifest)
         if json_target != STANDARD_OUTPUT:

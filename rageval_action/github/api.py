@@ -7,18 +7,29 @@ failure it was. Nothing here decides what a failure means.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
-import requests
-from msgspec import Struct
-from urllib3.exceptions import MaxRetryError, NewConnectionError
+from msgspec.structs import replace
 
 from rageval_action import __version__
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError, final, is_limit, limit_wait, message_of
-from rageval_action.world import Clock
+from rageval_action.github.api_errors import ApiError, final, is_limit, limit_wait, no_reply
+from rageval_action.github.runner import Token
+from rageval_action.http_client import (
+    Budget,
+    Limits,
+    NoReply,
+    Outcome,
+    Reply,
+    Request,
+    fetch,
+    passing_delay,
+    repeat,
+)
+
+if TYPE_CHECKING:
+    import requests
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
@@ -28,32 +39,17 @@ API_VERSION = "2022-11-28"
 JSON_BYTES = 20_000_000
 PAGE_SIZE = 100
 MAX_PAGES = 50
-_CHUNK = 65_536
-_TIMEOUT = (5.0, 20.0)
+LIMITS = Limits(connect_s=5.0, read_s=20.0, body=JSON_BYTES)
+"""Of one try; all of them together have the budget."""
+
 _TRIES = 4
-_RETRIED = frozenset({500, 502, 503, 504})
-
-
-class Budget:
-    """Seconds that all waiting and calling of one phase may take together, from its first call on."""
-
-    def __init__(self, seconds: float, clock: Clock) -> None:
-        self._clock = clock
-        self._seconds = seconds
-        self._end: float | None = None
-
-    def left(self) -> float:
-        """Seconds left, never negative."""
-        if self._end is None:
-            self._end = self._clock.now() + self._seconds
-        return max(0.0, self._end - self._clock.now())
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep for `seconds` if the budget holds so many; False without sleeping when it does not."""
-        if seconds >= self.left():
-            return False
-        self._clock.sleep(seconds)
-        return True
+_PASSING = frozenset({500, 502, 503, 504})
+_HEADERS = {
+    "User-Agent": f"rag-eval-action/{__version__}",
+    "X-GitHub-Api-Version": API_VERSION,
+    "Accept-Encoding": "identity",
+}
+_REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class Api:
@@ -64,16 +60,32 @@ class Api:
         repository: `owner/name`.
         token: sent to that origin and to no other.
         budget: shared by all calls made through this object.
-        clock: time.
+        sessions: makes network sessions.
+        limits: of one try.
+        page_size: entries of a list in one answer. max_pages: the most pages of a list.
     """
 
-    def __init__(self, api_url: str, repository: str, token: Token, budget: Budget, clock: Clock) -> None:
+    def __init__(
+        self,
+        api_url: str,
+        repository: str,
+        token: Token,
+        budget: Budget,
+        sessions: Callable[[], requests.Session],
+        *,
+        limits: Limits = LIMITS,
+        page_size: int = PAGE_SIZE,
+        max_pages: int = MAX_PAGES,
+    ) -> None:
         self._base = api_url
         self._repository = repository
         self._token = token
         self.budget = budget
-        self._clock = clock
-        self._session = _session()
+        self.sessions = sessions
+        self._session = sessions()
+        self._limits = limits
+        self.page_size = page_size
+        self.max_pages = max_pages
 
     @property
     def signed(self) -> bool:
@@ -107,7 +119,7 @@ class Api:
             ApiError: see `Failure`.
         """
         try:
-            self._call(_Request(method="DELETE", url=self._base + path))
+            self._call("DELETE", self._base + path)
         except ApiError as error:
             if error.failure not in ("not-found", "gone"):
                 raise
@@ -119,185 +131,92 @@ class Api:
             ApiError: see `Failure`; `too-large` after `MAX_PAGES` pages.
         """
         url = self._base + path
-        query: Parameters | None = {**(params or {}), "per_page": PAGE_SIZE}
-        for _ in range(MAX_PAGES):
-            data, links = self._call(_Request(method="GET", url=url, params=query))
-            yield _decode(data, kind, path)
-            url = links.get("next", "")
+        query: Parameters | None = {**(params or {}), "per_page": self.page_size}
+        for _ in range(self.max_pages):
+            reply = self._call("GET", url, params=query)
+            yield _decode(reply.body, kind, path)
+            url = reply.following
             if not url:
                 return
             if not _same_origin(url, self._base):
                 raise ApiError("malformed", f"GET {path}: the next page lies on another host.")
             query = None
-        raise ApiError("too-large", f"GET {path}: more than {MAX_PAGES} pages.")
+        raise ApiError("too-large", f"GET {path}: more than {self.max_pages} pages.")
 
-    def raw(self, path: str, limit: int, params: Parameters | None = None) -> bytes:
-        """A file's bytes (`application/vnd.github.raw+json`), at most `limit`.
-
-        Raises:
-            ApiError: see `Failure`.
-        """
-        url = self._base + path
-        request = _Request(method="GET", url=url, params=params, limit=limit, accept="raw+json")
-        return self._call(request)[0]
-
-    def download(self, path: str, limit: int) -> bytes:
-        """What `path` redirects to, at most `limit` bytes. The token stays behind.
+    def raw(self, path: str, most: int, params: Parameters | None = None) -> bytes:
+        """A file's bytes (`application/vnd.github.raw+json`), at most `most`.
 
         Raises:
             ApiError: see `Failure`.
         """
-        request = _Request(method="GET", url=self._base + path, limit=limit, follow=True)
-        return self._call(request)[0]
+        return self._call("GET", self._base + path, params=params, most=most, accept="raw+json").body
+
+    def download(self, path: str, most: int) -> bytes:
+        """What `path` redirects to, at most `most` bytes. The token stays behind.
+
+        Raises:
+            ApiError: see `Failure`.
+        """
+        return self._call("GET", self._base + path, most=most, follow=True).body
 
     def _decoded(self, method: Method, path: str, kind: type[T], **call: Any) -> T:
-        data, _ = self._call(_Request(method=method, url=self._base + path, **call))
-        return _decode(data, kind, path)
+        return _decode(self._call(method, self._base + path, **call).body, kind, path)
 
-    def _call(self, request: _Request) -> tuple[bytes, dict[str, str]]:
-        last = ApiError("limited", f"{request.name}: no time was left for it.")
-        for attempt in range(_TRIES):
-            if self.budget.left() <= 0:
-                break
-            try:
-                return self._once(request)
-            except _RetryableError as problem:
-                last = problem.error
-                wait = problem.wait if problem.wait is not None else float(2**attempt)
-                if attempt + 1 == _TRIES or not self.budget.wait(wait):
-                    break
-        raise last
+    def _call(
+        self,
+        method: Method,
+        url: str,
+        *,
+        params: Parameters | None = None,
+        body: Mapping[str, Any] | None = None,
+        most: int = JSON_BYTES,
+        accept: str = "json",
+        follow: bool = False,
+    ) -> Reply:
+        """Ask until the answer is final; messages never name the query, which may hold a signature."""
+        name = f"{method} {urlsplit(url).path}"
+        headers = {**_HEADERS, "Accept": f"application/vnd.github.{accept}"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token.reveal()}"
+        data = None if body is None else msgspec.json.encode(body)
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        request = Request(method=method, url=url, params=params, headers=headers, body=data)
+        limits = replace(self._limits, body=most)
 
-    def _once(self, request: _Request) -> tuple[bytes, dict[str, str]]:
-        safe = request.method != "POST"
-        try:
-            answer = self._session.request(
-                request.method,
-                request.url,
-                params=dict(request.params) if request.params else None,
-                json=request.body,
-                headers={"Accept": f"application/vnd.github.{request.accept}"},
-                auth=_bearer(self._token),
-                timeout=self._timeout(),
-                allow_redirects=False,
-                stream=True,
-            )
-            with answer:
-                if request.follow and answer.status_code in (301, 302, 303, 307, 308):
-                    return self._elsewhere(answer, request), {}
-                data = self._body(answer, request)
-                return self._judge(answer, data, request)
-        except requests.ConnectTimeout as error:
-            raise _RetryableError(ApiError("outage", f"{request.name}: no connection.")) from error
-        except requests.RequestException as error:
-            problem = ApiError("outage", f"{request.name}: {_in_words(error)}.", delivered=True)
-            if safe or _never_sent(error):
-                raise _RetryableError(problem) from None
-            raise problem from None
+        def once() -> Outcome:
+            outcome = fetch(self._session, request, limits, self.budget)
+            if follow and isinstance(outcome, Reply) and outcome.status in _REDIRECTS:
+                return self._elsewhere(outcome, url, limits, name)
+            return outcome
 
-        except ValueError:
-            # From below requests; its words may hold the token.
-            raise ApiError("malformed", f"{request.name}: an address or a header is none.") from None
+        outcome, _ = repeat(once, lambda got, done: self._delay(method, got, done), self.budget, tries=_TRIES)
+        if outcome is None:
+            raise ApiError("limited", f"{name}: no time was left for it.")
+        if isinstance(outcome, NoReply):
+            raise no_reply(name, outcome, most)
+        if 200 <= outcome.status < 300:
+            return outcome
+        raise final(name, outcome)
 
-    def _judge(
-        self, answer: requests.Response, data: bytes, request: _Request
-    ) -> tuple[bytes, dict[str, str]]:
-        status = answer.status_code
-        if 200 <= status < 300:
-            return data, {name: str(link["url"]) for name, link in answer.links.items() if "url" in link}
-        said = message_of(data)
-        if status in _RETRIED:
-            problem = ApiError("outage", f"{request.name}: HTTP {status}.", status=status, delivered=True)
-            if request.method == "POST":
-                raise problem
-            raise _RetryableError(problem)
-        if status == 429 or (status == 403 and is_limit(answer.headers, said)):
-            problem = ApiError("limited", f"{request.name}: rate limit ({status}).", status=status)
-            raise _RetryableError(problem, wait=limit_wait(answer.headers, self._clock.wall()))
-        raise final(request.name, status, said)
+    def _delay(self, method: Method, outcome: Outcome, done: int) -> float | None:
+        """Seconds until the next try; None where none would help, or where a POST may have arrived."""
+        clock = self.budget.clock
+        if isinstance(outcome, Reply) and is_limit(outcome):
+            return limit_wait(outcome.headers, clock.wall())
+        arrived = outcome.delivered if isinstance(outcome, NoReply) else True
+        if method == "POST" and arrived:
+            return None
+        return passing_delay(outcome, done, clock, statuses=_PASSING)
 
-    def _elsewhere(self, answer: requests.Response, request: _Request) -> bytes:
+    def _elsewhere(self, reply: Reply, url: str, limits: Limits, name: str) -> Outcome:
         """GET the redirect's target with a session that has never seen the token."""
-        target = urljoin(request.url, answer.headers.get("Location", ""))
+        target = urljoin(url, reply.headers.get("Location", ""))
         plain_http = urlsplit(self._base).scheme == "http"
         if urlsplit(target).scheme not in (("https", "http") if plain_http else ("https",)):
-            raise ApiError("malformed", f"{request.name}: redirected to something that is not https.")
-        with (
-            _session() as bare,
-            bare.get(
-                target, auth=_no_auth, timeout=self._timeout(), allow_redirects=False, stream=True
-            ) as response,
-        ):
-            data = self._body(response, request)
-            return self._judge(response, data, request)[0]
-
-    def _body(self, answer: requests.Response, request: _Request) -> bytes:
-        """The body, under the size cap and the time budget, complete as its Content-Length promised."""
-        parts: list[bytes] = []
-        size = 0
-        for part in answer.iter_content(_CHUNK):
-            size += len(part)
-            if size > request.limit:
-                raise ApiError("too-large", f"{request.name}: more than {request.limit:,} bytes.")
-            if self.budget.left() <= 0:
-                raise ApiError("outage", f"{request.name}: the answer came too slowly.", delivered=True)
-            parts.append(part)
-        return b"".join(parts)
-
-    def _timeout(self) -> tuple[float, float]:
-        left = max(0.1, self.budget.left())
-        return min(_TIMEOUT[0], left), min(_TIMEOUT[1], left)
-
-
-class _Request(Struct, frozen=True, kw_only=True):
-    method: Method
-    url: str
-    params: Parameters | None = None
-    body: Mapping[str, Any] | None = None
-    limit: int = JSON_BYTES
-    accept: str = "json"
-    follow: bool = False
-
-    @property
-    def name(self) -> str:
-        """For messages: never the query, which may hold a signature."""
-        return f"{self.method} {urlsplit(self.url).path}"
-
-
-class _RetryableError(Exception):
-    """Worth another try; `wait` is what the server asked for, None = back off."""
-
-    def __init__(self, error: ApiError, wait: float | None = None) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.wait = wait
-
-
-def _session() -> requests.Session:
-    session = requests.Session()
-    session.headers.update(
-        {
-            "User-Agent": f"rag-eval-action/{__version__}",
-            "X-GitHub-Api-Version": API_VERSION,
-            "Accept-Encoding": "identity",
-        }
-    )
-    return session
-
-
-def _bearer(token: Token) -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
-    """Puts the token on one request; as an `auth` it also keeps a ~/.netrc out."""
-
-    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if token:
-            request.headers["Authorization"] = f"Bearer {token.reveal()}"
-        return request
-
-    return sign
-
-
-def _no_auth(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
+            raise ApiError("malformed", f"{name}: redirected to something that is not https.")
+        with self.sessions() as bare:
+            return fetch(bare, Request(method="GET", url=target, headers=_HEADERS), limits, self.budget)
 
 
 def _decode(data: bytes, kind: type[T], path: str) -> T:
@@ -305,22 +224,6 @@ def _decode(data: bytes, kind: type[T], path: str) -> T:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiError("malformed", f"{path}: not the documented answer ({error}).", delivered=True) from None
-
-
-def _never_sent(error: requests.RequestException) -> bool:
-    """True when the connection was refused before a byte of the request left."""
-    cause = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
-    reason = cause.reason if isinstance(cause, MaxRetryError) else cause
-    return isinstance(reason, NewConnectionError)
-
-
-def _in_words(error: requests.RequestException) -> str:
-    """What happened to a request that got no whole answer."""
-    if _never_sent(error):
-        return "the server cannot be reached"
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    return f"the connection broke ({type(error).__name__})"
 
 
 def _same_origin(url: str, base: str) -> bool:

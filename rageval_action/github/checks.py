@@ -8,19 +8,18 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
-from rageval_action.github.answers import Made
+from rageval_action.core.wording.limits import SENT_COMMENT_BYTES, TITLE_CHARACTERS
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
-from rageval_action.github.workflow import fit_lines
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import CreatedObject
+from rageval_action.github.workflow_commands import fit_lines
 
 Conclusion: TypeAlias = Literal["success", "neutral", "failure"]
 """`neutral` satisfies a required check as `success` does: it says "no objection", not "unknown"."""
 
 BATCH = 50
 MAX_ANNOTATIONS = 500
-TEXT_BYTES = 65_000
 MESSAGE_BYTES = 8_000
-TITLE_CHARACTERS = 255
 STATUS_CHARACTERS = 140
 _CUT = "\n\n*Cut here to fit a check run; the job summary holds the rest.*\n"
 
@@ -35,7 +34,7 @@ class Annotation(Struct, frozen=True, kw_only=True):
     level: Literal["notice", "warning", "failure"] = "warning"
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class CheckRun(Struct, frozen=True, kw_only=True):
     """What a check run shows.
 
     Attributes:
@@ -52,7 +51,7 @@ class Report(Struct, frozen=True, kw_only=True):
     annotations: Sequence[Annotation] = ()
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class WrittenCheck(Struct, frozen=True, kw_only=True):
     """Where the result can be seen now."""
 
     surface: Literal["check", "status"]
@@ -60,14 +59,14 @@ class Shown(Struct, frozen=True, kw_only=True):
     annotations: int = 0
 
 
-def publish_check(api: Api, report: Report) -> Shown:
+def publish_check(api: Api, report: CheckRun) -> WrittenCheck:
     """Create the check run, append its annotations, complete it; a commit status where that is refused.
 
     Raises:
         ApiError: neither could be written.
     """
     try:
-        made = api.send("POST", api.repo("check-runs"), Made, _opening(report))
+        made = api.send("POST", api.repo("check-runs"), CreatedObject, _opening(report))
     except ApiError as error:
         if error.failure not in ("forbidden", "not-found"):
             raise
@@ -77,16 +76,16 @@ def publish_check(api: Api, report: Report) -> Shown:
     sent = 0
     try:
         for batch in batches[:-1]:
-            api.send("PATCH", path, Made, {"output": _output(report, batch)})
+            api.send("PATCH", path, CreatedObject, {"output": _output(report, batch)})
             sent += len(batch)
     except ApiError:
         batches = [[]]  # complete it all the same: an open check would block the merge for good
     closing = {"status": "completed", "conclusion": report.conclusion, "output": _output(report, batches[-1])}
-    api.send("PATCH", path, Made, closing)
-    return Shown(surface="check", url=made.html_url or "", annotations=sent + len(batches[-1]))
+    api.send("PATCH", path, CreatedObject, closing)
+    return WrittenCheck(surface="check", url=made.html_url or "", annotations=sent + len(batches[-1]))
 
 
-def _opening(report: Report) -> dict[str, Any]:
+def _opening(report: CheckRun) -> dict[str, Any]:
     return {
         "name": report.name,
         "head_sha": report.head_sha,
@@ -95,10 +94,10 @@ def _opening(report: Report) -> dict[str, Any]:
     }
 
 
-def _output(report: Report, annotations: Sequence[Annotation]) -> dict[str, Any]:
+def _output(report: CheckRun, annotations: Sequence[Annotation]) -> dict[str, Any]:
     summary = report.summary
-    if len(summary.encode("utf-8", "replace")) > TEXT_BYTES:
-        summary = fit_lines(summary, TEXT_BYTES - len(_CUT)) + _CUT
+    if len(summary.encode("utf-8", "replace")) > SENT_COMMENT_BYTES:
+        summary = fit_lines(summary, SENT_COMMENT_BYTES - len(_CUT)) + _CUT
     return {
         "title": escape.cap(escape.visible(report.title), TITLE_CHARACTERS),
         "summary": summary,
@@ -106,7 +105,7 @@ def _output(report: Report, annotations: Sequence[Annotation]) -> dict[str, Any]
     }
 
 
-def _batches(report: Report) -> list[Sequence[Annotation]]:
+def _batches(report: CheckRun) -> list[Sequence[Annotation]]:
     """Annotations in requests of 50; always one batch, be it empty, since completing needs a request."""
     usable = [item for item in report.annotations if item.path and item.line > 0][:MAX_ANNOTATIONS]
     return [usable[start : start + BATCH] for start in range(0, len(usable), BATCH)] or [[]]
@@ -130,7 +129,7 @@ def _basic(text: str) -> str:
     return "".join(char if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}" for char in text)
 
 
-def _status(api: Api, report: Report) -> Shown:
+def _status(api: Api, report: CheckRun) -> WrittenCheck:
     """`neutral` has no counterpart among statuses; it does not object, so it is a success."""
     body = {
         "state": "failure" if report.conclusion == "failure" else "success",
@@ -138,5 +137,5 @@ def _status(api: Api, report: Report) -> Shown:
         "description": escape.cap(escape.visible(report.title), STATUS_CHARACTERS),
         "target_url": report.details_url,
     }
-    api.send("POST", api.repo(f"statuses/{report.head_sha}"), Made, body)
-    return Shown(surface="status", url=report.details_url)
+    api.send("POST", api.repo(f"statuses/{report.head_sha}"), CreatedObject, body)
+    return WrittenCheck(surface="status", url=report.details_url)

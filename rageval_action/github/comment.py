@@ -12,15 +12,13 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.github.answers import Comment
+from rageval_action.core.wording.limits import SENT_COMMENT_BYTES
 from rageval_action.github.api import Api
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError
-from rageval_action.github.payload import User
-from rageval_action.github.workflow import fit_lines
-
-COMMENT_BYTES = 65_000
-"""GitHub takes 65,536 characters; counting bytes keeps below that in every script."""
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import Comment
+from rageval_action.github.runner import Token
+from rageval_action.github.webhook_types import User
+from rageval_action.github.workflow_commands import fit_lines
 
 ACTIONS_BOT = "github-actions[bot]"
 """Who `GITHUB_TOKEN` writes as, on github.com and on Enterprise servers."""
@@ -165,6 +163,6 @@ def _remove(api: Api, ours: list[tuple[Marker, Comment]], keep: int) -> int:
 
 def _body(marker: Marker, markdown: str) -> str:
     whole = f"{marker.line()}\n{markdown}"
-    if len(whole.encode("utf-8", "replace")) <= COMMENT_BYTES:
+    if len(whole.encode("utf-8", "replace")) <= SENT_COMMENT_BYTES:
         return whole
-    return fit_lines(whole, COMMENT_BYTES - len(_CUT)) + _CUT
+    return fit_lines(whole, SENT_COMMENT_BYTES - len(_CUT)) + _CUT

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.context import Runner
-from rageval_action.github.payload import Payload, PullRequestPayload, WorkflowRunPayload
+from rageval_action.github.runner import Runner
+from rageval_action.github.webhook_types import Payload, PullRequestPayload, WorkflowRunPayload
 
 Mode: TypeAlias = Literal["evaluate", "record", "drift", "publish", "skip"]
 """`evaluate`: measure and compare; `record`: measure, the record becomes a baseline; `drift`: measure the
@@ -63,7 +63,7 @@ class PullRequest(Struct, frozen=True, kw_only=True, tag="pull_request"):
         return self.head_repository_id != self.base_repository_id
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class RunPlan(Struct, frozen=True, kw_only=True):
     """What to do.
 
     Attributes:
@@ -112,7 +112,7 @@ def read_payload(path: Path) -> Payload:
         raise ConfigError("action.bad-event", f"the event file is not a GitHub event: {error}") from error
 
 
-def plan(runner: Runner, payload: Payload) -> Plan:
+def plan_run(runner: Runner, payload: Payload) -> RunPlan:
     """What this run is to do on `runner.event_name`.
 
     Raises:
@@ -137,7 +137,7 @@ def plan(runner: Runner, payload: Payload) -> Plan:
         return _workflow_run(payload)
     if name in ("schedule", "workflow_dispatch", "repository_dispatch"):
         return _drift(runner)
-    return Plan(
+    return RunPlan(
         mode="skip",
         code="event.unsupported",
         reason=f"the event {name} has nothing to measure; see docs/action.md for the events that have.",
@@ -161,19 +161,19 @@ def pull_request_of(payload: PullRequestPayload) -> PullRequest:
     )
 
 
-def _pull_request(runner: Runner, payload: Payload) -> Plan:
+def _pull_request(runner: Runner, payload: Payload) -> RunPlan:
     if payload.pull_request is None:
         raise _lacks(runner.event_name, "pull_request")
     request = pull_request_of(payload.pull_request)
     if payload.action == "closed" or payload.pull_request.state == "closed":
-        return Plan(
+        return RunPlan(
             mode="skip",
             code="pull_request.closed",
             reason=f"pull request {request.number} is closed.",
             pull_request=request,
         )
     code, reason, writing = _standing(runner, payload, request)
-    return Plan(
+    return RunPlan(
         mode="evaluate",
         code=code,
         reason=reason,
@@ -206,20 +206,20 @@ def _standing(runner: Runner, payload: Payload, request: PullRequest) -> tuple[s
     return "pull_request", "a pull request of this repository.", "expected"
 
 
-def _push(runner: Runner, payload: Payload) -> Plan:
+def _push(runner: Runner, payload: Payload) -> RunPlan:
     ref = payload.ref or runner.ref
     if payload.deleted:
-        return Plan(mode="skip", code="push.deleted", reason="the branch or tag was deleted.")
+        return RunPlan(mode="skip", code="push.deleted", reason="the branch or tag was deleted.")
     if ref.startswith("refs/tags/"):
         reason = "a tag was pushed: its commit was measured when the branch was, and a tag has no base."
-        return Plan(mode="skip", code="push.tag", reason=reason)
+        return RunPlan(mode="skip", code="push.tag", reason=reason)
     if ref.startswith(_QUEUE_PREFIX):
         reason = "a branch of the merge queue: measured by its merge_group event."
-        return Plan(mode="skip", code="push.queue", reason=reason)
+        return RunPlan(mode="skip", code="push.queue", reason=reason)
     if not ref.startswith("refs/heads/"):
         raise _lacks("push", "ref")
     branch = ref.removeprefix("refs/heads/")
-    return Plan(
+    return RunPlan(
         mode="record",
         code="push",
         reason="a branch moved: this record is a baseline for pull requests into it.",
@@ -231,13 +231,13 @@ def _push(runner: Runner, payload: Payload) -> Plan:
     )
 
 
-def _merge_group(runner: Runner, payload: Payload) -> Plan:
+def _merge_group(runner: Runner, payload: Payload) -> RunPlan:
     group = payload.merge_group
     if group is None:
         raise _lacks("merge_group", "merge_group")
     if payload.action == "destroyed":
-        return Plan(mode="skip", code="merge_group.destroyed", reason="the merge group was dissolved.")
-    return Plan(
+        return RunPlan(mode="skip", code="merge_group.destroyed", reason="the merge group was dissolved.")
+    return RunPlan(
         mode="evaluate",
         code="merge_group",
         reason="a merge group: measured and gated; there is no pull request to comment on.",
@@ -249,19 +249,19 @@ def _merge_group(runner: Runner, payload: Payload) -> Plan:
     )
 
 
-def _workflow_run(payload: Payload) -> Plan:
+def _workflow_run(payload: Payload) -> RunPlan:
     run = payload.workflow_run
     if run is None:
         raise _lacks("workflow_run", "workflow_run")
     if payload.action != "completed":
-        return Plan(mode="skip", code="workflow_run.unfinished", reason="the run has not ended yet.")
+        return RunPlan(mode="skip", code="workflow_run.unfinished", reason="the run has not ended yet.")
     if run.event not in _PULL_REQUEST_EVENTS:
         reason = f"the run was started by {run.event}, not by a pull request: nothing to publish."
-        return Plan(mode="skip", code="workflow_run.other-event", reason=reason)
+        return RunPlan(mode="skip", code="workflow_run.other-event", reason=reason)
     if run.conclusion not in ("success", "failure"):
         reason = f"the run ended as {run.conclusion}: it has no result to publish."
-        return Plan(mode="skip", code="workflow_run.no-result", reason=reason)
-    return Plan(
+        return RunPlan(mode="skip", code="workflow_run.no-result", reason=reason)
+    return RunPlan(
         mode="publish",
         code="workflow_run",
         reason="a run on a pull request has ended: its record is checked, compared and shown from here.",
@@ -273,11 +273,11 @@ def _workflow_run(payload: Payload) -> Plan:
     )
 
 
-def _drift(runner: Runner) -> Plan:
+def _drift(runner: Runner) -> RunPlan:
     if not runner.ref.startswith("refs/heads/"):
         reason = "started on something that is not a branch: there is no baseline to compare with."
-        return Plan(mode="skip", code=f"{runner.event_name}.no-branch", reason=reason)
-    return Plan(
+        return RunPlan(mode="skip", code=f"{runner.event_name}.no-branch", reason=reason)
+    return RunPlan(
         mode="drift",
         code=runner.event_name,
         reason="measured against the last baseline of this branch.",

@@ -13,11 +13,11 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rageval_action.core.wording import escape
-from rageval_action.github.answers import Permission, Review
 from rageval_action.github.api import Api
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import PullRequest
-from rageval_action.github.failures import ApiError
 from rageval_action.github.repository import commit
+from rageval_action.github.rest_types import Permission, Review
 
 REASON_CHARACTERS = 500
 _COMMAND = re.compile(

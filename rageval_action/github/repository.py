@@ -8,9 +8,9 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.answers import Commit, Compared
 from rageval_action.github.api import Api
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.rest_types import Commit, CommitComparison
 
 FILE_BYTES = 1 << 20
 SHA = re.compile(r"[0-9a-f]{40,64}")
@@ -46,7 +46,7 @@ def merge_base(api: Api, base: str, head: str) -> str:
     """
     _check_sha(base)
     _check_sha(head)
-    return api.get(api.repo(f"compare/{base}...{head}"), Compared).merge_base_commit.sha
+    return api.get(api.repo(f"compare/{base}...{head}"), CommitComparison).merge_base_commit.sha
 
 
 def first_parents(api: Api, sha: str, limit: int) -> tuple[str, ...]:

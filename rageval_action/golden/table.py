@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from rageval_action.config import MOST_VALUES, UNREADABLE, written_out
 from rageval_action.errors import GoldenError
 from rageval_action.golden.explain import kind
+from rageval_action.safe_yaml import YamlDocument, YamlError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,39 +97,23 @@ def not_json(fault: Exception) -> str:
 
 def read_yaml(part: Part, problems: Problems) -> list[Line]:
     """A sequence of mappings, or a mapping that holds one under a usual name."""
-    import yaml
-
-    loader_type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    loader = loader_type(part.data)
     try:
-        node = loader.get_single_node()
-        if isinstance(node, yaml.MappingNode):
-            names = {str(key.value): value for key, value in node.value}
-            node = names[_container(list(names), part.path)]
-        if not isinstance(node, yaml.SequenceNode):
-            raise GoldenError("golden.bad-yaml", "the file holds no list of rows.", where=part.path)
-        found: list[Line] = []
-        sizes: dict[int, int] = {}
-        for item in node.value:
-            number = item.start_mark.line + 1
-            if written_out(item, sizes) > MOST_VALUES:
-                text = "its aliases stand for too many values."
-                problems.add("golden.bad-row", f"{part.path}:{number}", text)
-                continue
-            try:
-                row = loader.construct_document(item)
-            except UNREADABLE as fault:
-                text = f"a value of this row cannot be read: {fault}."
-                problems.add("golden.bad-row", f"{part.path}:{number}", text)
-                continue
-            _keep(found, part, problems, number, row)
-    except yaml.YAMLError as fault:
-        mark = getattr(fault, "problem_mark", None)
-        where = part.path if mark is None else f"{part.path}:{mark.line + 1}"
-        text = getattr(fault, "problem", None) or "it cannot be read"
-        raise GoldenError("golden.bad-yaml", f"this is not YAML: {text}.", where=where) from fault
-    finally:
-        loader.dispose()
+        document = YamlDocument(part.data)
+    except YamlError as fault:
+        raise GoldenError("golden.bad-yaml", f"{fault.problem}.", where=fault.place(part.path)) from fault
+    rows = document.root
+    if rows is not None and rows.id == "mapping":
+        names = {str(key.value): value for key, value in rows.value}
+        rows = names[_container(list(names), part.path)]
+    if rows is None or rows.id != "sequence":
+        raise GoldenError("golden.bad-yaml", "the file holds no list of rows.", where=part.path)
+    found: list[Line] = []
+    for row in rows.value:
+        number = line_of(row)
+        try:
+            _keep(found, part, problems, number, document.value(row))
+        except YamlError as fault:
+            problems.add("golden.bad-row", f"{part.path}:{fault.line or number}", f"{fault.problem}.")
     return found
 
 

@@ -1,4 +1,5 @@
 """What a person sees: one view, rendered to several surfaces.
 
-May import: `core`, `errors`, `config`. Rounding happens in `view` and nowhere else. To extend: one line in `SURFACES`.
+May import: `core`, `errors`, `config`. Rounding happens in `view` and what it calls; a surface (comment and summary,
+check run, terminal, HTML report) only lays the view out.
 """

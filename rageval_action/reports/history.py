@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from rageval_action.core.measuring.measures import more_is_better
 from rageval_action.core.series.history import (
     SHORTEST,
     TOLERANCE,
@@ -19,8 +20,8 @@ from rageval_action.core.series.history import (
     comparable,
 )
 from rageval_action.core.wording import escape, lists, numbers
-from rageval_action.reports.charts import THEME, label
-from rageval_action.reports.html import document
+from rageval_action.reports.html_file import document
+from rageval_action.reports.mermaid_charts import THEME, label
 
 MOST_ROWS = 30
 MOST_DRAWN = 60
@@ -53,19 +54,19 @@ def sentence(alarm: Creep, points: Sequence[Point]) -> str:
     )
 
 
-def markdown(told: History) -> str:
+def markdown(history: History) -> str:
     """Alarms, the trend as a chart, and the last records, newest first."""
-    if not told.points:
+    if not history.points:
         return "No record was found.\n"
-    lines = _alarms(told)
+    lines = _alarms(history)
     lines += [
         "",
-        *_chart(told),
+        *_chart(history),
         "",
-        f"| record | {told.headline} | change | what changed |",
+        f"| record | {history.headline} | change | what changed |",
         "|:--|--:|--:|:--|",
     ]
-    rows = list(_rows(told))
+    rows = list(_rows(history))
     lines += reversed(rows[-MOST_ROWS:])
     if len(rows) > MOST_ROWS:
         lines += ["", f"{len(rows) - MOST_ROWS:,} older records are not shown here."]
@@ -81,8 +82,8 @@ class _Calm(Struct, frozen=True):
     text: str
 
 
-def _calm(told: History) -> _Calm:
-    n = comparable(told)
+def _calm(history: History) -> _Calm:
+    n = comparable(history)
     since = f"{lists.plural(n, 'record')} since the golden set, k or the release last changed"
     if n < SHORTEST:
         return _Calm(
@@ -91,23 +92,23 @@ def _calm(told: History) -> _Calm:
     return _Calm("tip", "No creep", "Nothing has fallen in small steps.", f"{since}.")
 
 
-def _alarms(told: History) -> list[str]:
-    if not told.creep:
-        calm = _calm(told)
+def _alarms(history: History) -> list[str]:
+    if not history.creep:
+        calm = _calm(history)
         return [f"> [!{calm.kind.upper()}]", f"> **{calm.title}** {calm.text}"]
-    told_by = [f"> - {escape.markdown(sentence(alarm, told.points), 500)}" for alarm in told.creep[:10]]
-    small = all(alarm.largest_step <= TOLERANCE + 1e-9 for alarm in told.creep)
-    told_how = f", though no single step was over {numbers.points(TOLERANCE)}" if small else ""
+    alarms = [f"> - {escape.markdown(sentence(alarm, history.points), 500)}" for alarm in history.creep[:10]]
+    small = all(alarm.largest_step <= TOLERANCE + 1e-9 for alarm in history.creep)
+    how = f", though no single step was over {numbers.points(TOLERANCE)}" if small else ""
     return [
         "> [!WARNING]",
-        f"> **Retrieval is creeping down**{told_how}.",
+        f"> **Retrieval is creeping down**{how}.",
         ">",
-        *told_by,
+        *alarms,
     ]
 
 
-def _chart(told: History) -> list[str]:
-    series = next((one for one in told.series if not one.slice and one.measure == told.headline), None)
+def _chart(history: History) -> list[str]:
+    series = next((one for one in history.series if not one.slice and one.measure == history.headline), None)
     values = [value for value in series.values if value is not None][-MOST_DRAWN:] if series else []
     if len(values) < 2:
         return []
@@ -117,7 +118,7 @@ def _chart(told: History) -> list[str]:
         "```mermaid",
         THEME,
         "xychart-beta",
-        f'  title "{label(told.headline)}, the last {len(values)} records"',
+        f'  title "{label(history.headline)}, the last {len(values)} records"',
         f'  x-axis "record" 1 --> {len(values)}',
         f'  y-axis "score" {max(low - room, 0):.3f} --> {min(high + room, 1):.3f}',
         f"  line [{', '.join(f'{numbers.rounded(value, 4):.4f}' for value in values)}]",
@@ -125,25 +126,25 @@ def _chart(told: History) -> list[str]:
     ]
 
 
-def _rows(told: History) -> list[str]:
+def _rows(history: History) -> list[str]:
     marks: dict[str, list[Mark]] = {}
-    for mark in told.marks:
+    for mark in history.marks:
         marks.setdefault(mark.run_id, []).append(mark)
     rows, before = [], None
-    for one in told.points:
-        found = one.measures.get(told.headline)
+    for one in history.points:
+        found = one.measures.get(history.headline)
         value = found.mean if found else None
         change = numbers.delta(value - before) if value is not None and before is not None else "–"
         what = "; ".join(f"{mark.kind}: {mark.text}" for mark in marks.get(one.run_id, []))
         name = escape.markdown_code(one.sha[:10] or one.run_id[:10])
-        told_what = escape.markdown(what, 300) or "–"
-        rows.append(f"| {name} {one.created_at:%Y-%m-%d} | {numbers.score(value)} | {change} | {told_what} |")
+        changed = escape.markdown(what, 300) or "–"
+        rows.append(f"| {name} {one.created_at:%Y-%m-%d} | {numbers.score(value)} | {change} | {changed} |")
         before = value if value is not None else before
     return rows
 
 
 class _Drawn(Struct, frozen=True, kw_only=True):
-    """What the page is given: columns by record, and the alarms in words."""
+    """What the page is given: columns by record, the name of each series' highest value, the alarms in words."""
 
     headline: str
     dates: list[str]
@@ -151,27 +152,28 @@ class _Drawn(Struct, frozen=True, kw_only=True):
     marks: tuple[Mark, ...]
     runs: list[str]
     series: tuple[Series, ...]
+    highest: list[str]
     creep: tuple[Creep, ...]
     sentences: list[str]
     calm: _Calm
-    latency: list[float | None]
 
 
-def html(told: History) -> str:
+def html(history: History) -> str:
     """The history as one self-contained page."""
+    shown = history.series[:MOST_SERIES]
     drawn = _Drawn(
-        headline=told.headline,
-        dates=[one.created_at.isoformat() for one in told.points],
-        names=[one.sha[:10] or one.run_id[:10] for one in told.points],
-        marks=told.marks,
-        runs=[one.run_id for one in told.points],
-        series=tuple(_thinned(one) for one in told.series[:MOST_SERIES]),
-        creep=told.creep,
-        sentences=[sentence(alarm, told.points) for alarm in told.creep],
-        calm=_calm(told),
-        latency=[one.latency_p50 for one in told.points],
+        headline=history.headline,
+        dates=[one.created_at.isoformat() for one in history.points],
+        names=[one.sha[:10] or one.run_id[:10] for one in history.points],
+        marks=history.marks,
+        runs=[one.run_id for one in history.points],
+        series=tuple(map(_thinned, shown)),
+        highest=["best" if more_is_better(one.measure) else "highest" for one in shown],
+        creep=history.creep,
+        sentences=[sentence(alarm, history.points) for alarm in history.creep],
+        calm=_calm(history),
     )
-    count = lists.plural(len(told.points), "record")
+    count = lists.plural(len(history.points), "record")
     return document(
         "history.html",
         ("d3", "plot", "charts", "history"),
@@ -187,19 +189,19 @@ def _thinned(series: Series) -> Series:
     )
 
 
-def endpoint(told: History) -> Endpoint:
+def endpoint(history: History) -> Endpoint:
     """The headline score of the last record, for shields.io; orange when something is creeping down."""
-    found = told.points[-1].measures.get(told.headline) if told.points else None
+    found = history.points[-1].measures.get(history.headline) if history.points else None
     if found is None or found.mean is None:
-        return Endpoint(label=told.headline or "retrieval", message="no record", color="lightgrey")
-    creeping = any(alarm.measure == told.headline for alarm in told.creep)
+        return Endpoint(label=history.headline or "retrieval", message="no record", color="lightgrey")
+    creeping = any(alarm.measure == history.headline for alarm in history.creep)
     message = f"{numbers.score(found.mean)}{' and creeping down' if creeping else ''}"
-    return Endpoint(label=told.headline, message=message, color="orange" if creeping else "brightgreen")
+    return Endpoint(label=history.headline, message=message, color="orange" if creeping else "brightgreen")
 
 
-def badge(told: History) -> str:
+def badge(history: History) -> str:
     """The same as an SVG picture; its title says it in words."""
-    made = endpoint(told)
+    made = endpoint(history)
     left, right = 7 * len(made.label) + 12, 7 * len(made.message) + 12
     title = escape.html(f"{made.label}: {made.message}")
     texts = "".join(

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from rageval_action.core.measuring.measures import more_is_better
 from rageval_action.core.series.matrix import Against, Configuration, Matrix, Measured, NotRun
-from rageval_action.core.wording import escape, lists, numbers
+from rageval_action.core.wording import columns, escape, lists, numbers
+from rageval_action.reports.terminal import Table, on_screen
 
 NOT_RUN, NOT_TIMED = "not run", "not timed"
 STAGES = ("embed", "retrieve", "rerank", "total")
@@ -15,7 +17,7 @@ STAGES = ("embed", "retrieve", "rerank", "total")
 def head(matrix: Matrix) -> list[str]:
     """The column names."""
     compared = [f"Δ {measure}" for measure in matrix.measures[:1]]
-    return ["configuration", *matrix.measures, *compared, "won/lost", "p50/p95 ms", "cost", "failed"]
+    return ["configuration", *matrix.measures, *compared, _counted(matrix), "p50/p95 ms", "cost", "failed"]
 
 
 def body(matrix: Matrix) -> list[list[str]]:
@@ -29,8 +31,8 @@ def notes(matrix: Matrix, quote: Callable[[str], str] = str) -> list[str]:
     main = matrix.measures[0] if matrix.measures else ""
     compared = sum(main in row.against for row in matrix.configurations)
     judged = (
-        f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and won/lost "
-        f"are against {first}; p is adjusted for {lists.plural(compared, 'comparison')}."
+        f"{matrix.queries} answerable queries, judged by {matrix.unit}; 95 % intervals by bootstrap. Δ and "
+        f"{_counted(matrix)} are against {first}; p is adjusted for {lists.plural(compared, 'comparison')}."
     )
     timed = (
         f"Times are per query, by stage ({', '.join(STAGES)}), after a warm-up, on one machine; a stage that a "
@@ -42,6 +44,11 @@ def notes(matrix: Matrix, quote: Callable[[str], str] = str) -> list[str]:
         if reasons:
             lines.append(f"{quote(row.name)}: {NOT_RUN}: {quote('; '.join(reasons))}")
     return [*lines, *(f"Note: {quote(warning.text)}" for warning in matrix.warnings)]
+
+
+def _counted(matrix: Matrix) -> str:
+    """What the queries are called whose score is above and below the first configuration's."""
+    return "won/lost" if all(map(more_is_better, matrix.measures[:1])) else "higher/lower"
 
 
 def _row(matrix: Matrix, row: Configuration, *, is_first: bool) -> list[str]:
@@ -90,34 +97,23 @@ def _cost(row: Configuration) -> str:
 def show(matrix: Matrix, out: TextIO) -> None:
     """Print the matrix: by rich on a terminal, aligned plain text elsewhere."""
     if out.isatty():
-        from rich import box
         from rich.console import Console
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD)
-        for name in head(matrix):
-            table.add_column(Text(escape.visible(name)), overflow="fold")
-        for row in body(matrix):
-            table.add_row(*(Text(escape.visible(cell)) for cell in row))
         console = Console(file=out)
-        console.print(table)
+        console.print(on_screen(Table("", head(matrix), body(matrix))))
         for line in notes(matrix):
             console.print(Text(escape.visible(line)))
         return
     rows = [[escape.log_line(cell) for cell in row] for row in (head(matrix), *body(matrix))]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        out.write(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() + "\n"
-        )
+    out.writelines(line + "\n" for line in columns.in_line(rows))
     for line in notes(matrix):
         out.write(escape.log_line(line) + "\n")
 
 
 def markdown(matrix: Matrix) -> str:
     """The matrix as a Markdown table with notes; text that is not ours cannot become markup or call anybody."""
-    from rageval_action.reports.markup import ours
+    from rageval_action.reports.markdown_templates import ours
 
     names = [escape.markdown(name) for name in head(matrix)]
     rows = [
@@ -133,13 +129,13 @@ def page(matrix: Matrix) -> str:
     """One HTML page that needs nothing from anywhere."""
     cells = "".join(f"<th scope=col>{escape.html(name)}</th>" for name in head(matrix))
     rows = "".join(_html_row(row) for row in body(matrix))
-    told = "".join(f"<li>{escape.html(line)}</li>" for line in notes(matrix))
+    items = "".join(f"<li>{escape.html(line)}</li>" for line in notes(matrix))
     title = escape.html(f"Retrieval matrix over {matrix.golden}")
     return (
         f'<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content="width=device-width">'
         f"<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{_STYLE}</style><main><h1>{title}</h1><div class=wide><table>"
-        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{told}</ul></main></html>\n"
+        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div><ul>{items}</ul></main></html>\n"
     )
 
 

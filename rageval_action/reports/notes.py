@@ -1,4 +1,4 @@
-"""The facts beside the scores: what changed, gates, latency, access, notes."""
+"""The facts beside the scores: what changed, gates, latency, notes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rageval_action.core.comparing.factors import UNSTATED
-from rageval_action.core.comparing.loss_clusters import ADVICE, Cluster
+from rageval_action.core.comparing.loss_clusters import Cluster
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.sentences import gate_text
+from rageval_action.core.judging.sentences.cause_words import advice
+from rageval_action.core.judging.sentences.summary import failed_with, label_effect, waived
 from rageval_action.core.model.record import Record
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import lists, numbers
-from rageval_action.reports.sentences import failed_with, gate_text, label_effect, waived
 from rageval_action.reports.view_types import ChangeLine, ClusterLine, Fact, LatencyLine
 
 WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
@@ -40,13 +42,13 @@ CAVEATS = (
 """Codes of notices without which a number is misread; they are never folded away. The order is that of reading."""
 
 REPEATED = 3
-"""Notices of one kind that are told one by one; more become one line."""
+"""Notices of one kind that are shown one by one; more become one line."""
 
 STATES = {"cannot_measure": "cannot measure", "no_baseline": "no baseline"}
 
 
 def changed(document: ComparisonDocument) -> tuple[ChangeLine, ...]:
-    """Everything that is not as it was; a new policy is told among the caveats."""
+    """Everything that is not as it was; a new policy is among the caveats."""
     return tuple(
         ChangeLine(name=factor.name, before=factor.before or UNSTATED, after=factor.after or UNSTATED)
         for factor in document.factors
@@ -68,32 +70,25 @@ def gates(document: ComparisonDocument) -> tuple[Fact, ...]:
     """One line a gate, those that decide first."""
     order = ("fail", "cannot_measure", "inconclusive", "no_baseline", "pass", "informs")
     found = sorted(document.gates, key=lambda gate: order.index(gate.state))
-    return tuple(Fact(STATES.get(gate.state, gate.state), gate_text(gate, document)) for gate in found)
+    return tuple(Fact(STATES.get(gate.state, gate.state), gate_text.line(gate)) for gate in found)
 
 
 def groups(found: Sequence[Cluster]) -> tuple[ClusterLine, ...]:
     """Groups of losses with their advice."""
-    return tuple(
-        ClusterLine(
-            kind=group.kind,
-            name=group.name,
-            count=len(group.queries),
-            queries=group.queries,
-            advice=_advice(group),
-            source=ADVICE[group.advice].source,
+    lines = []
+    for group in found:
+        text, source = advice(group)
+        lines.append(
+            ClusterLine(
+                kind=group.kind,
+                name=group.name,
+                count=len(group.queries),
+                queries=group.queries,
+                advice=text,
+                source=source,
+            )
         )
-        for group in found
-    )
-
-
-def _advice(group: Cluster) -> str:
-    """What to try; where it is not about the whole group, for how many of it."""
-    text = ADVICE[group.advice].text
-    return (
-        text
-        if group.fitting == len(group.queries)
-        else f"For {group.fitting} of {len(group.queries)}: {text}"
-    )
+    return tuple(lines)
 
 
 def latency(record: Record, before: Record | None) -> tuple[LatencyLine, ...]:
@@ -113,33 +108,6 @@ def latency(record: Record, before: Record | None) -> tuple[LatencyLine, ...]:
     )
 
 
-def no_answer(record: Record) -> str:
-    """How often something came back where nothing should; empty without such queries."""
-    track = record.no_answer
-    if not track.n:
-        return ""
-    count = lists.plural(track.n, "unanswerable query", "unanswerable queries")
-    if track.false_retrieval_rate is None or track.threshold is None:
-        return f"{count}: not measured, {track.reason}."
-    rate = numbers.share(track.false_retrieval_rate)
-    return f"{count}: {rate} return something at or above the score {track.threshold:g}, where nothing should come."
-
-
-def acl(record: Record) -> str:
-    """Whether anything came back that the asker may not see."""
-    how = {"enforce": "filtered while searching, then audited", "audit": "judged as returned"}[
-        record.acl_mode
-    ]
-    if record.acl_violations:
-        return f"{lists.plural(record.acl_violations, 'hit')} that the query may not see ({how})."
-    if record.acl_judged is None:
-        return f"No hit that a query may not see ({how})."
-    if not record.acl_judged:
-        return "Access was not judged: no query that was answered says who asks."
-    asking = lists.plural(record.acl_judged, "query that says", "queries that say")
-    return f"No forbidden hit in {asking} who asks ({how})."
-
-
 def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What must be known before reading a number, and the rest, each once and the like of one kind together."""
     every = tuple(dict.fromkeys((*document.warnings, *record.warnings)))
@@ -147,11 +115,11 @@ def notices(document: ComparisonDocument, record: Record) -> tuple[tuple[str, ..
         (notice for notice in every if notice.code in CAVEATS), key=lambda notice: CAVEATS.index(notice.code)
     )
     rest = [notice for notice in every if notice.code not in CAVEATS]
-    told = waived(document)[:1] if document.verdict == "pass" else ()  # it is the first sentence
-    in_force = [gate for gate in document.gates if gate.waived and gate not in told]
+    said = waived(document)[:1] if document.verdict == "pass" else ()  # it is the first sentence
+    in_force = [gate for gate in document.gates if gate.waived and gate not in said]
     excused = (f"a waiver is in force: {gate.text}" for gate in in_force)
     labels = label_effect(document)
-    return (*excused, *_failed(document), *([labels] if labels else []), *_told(first)), _told(rest)
+    return (*excused, *_failed(document), *([labels] if labels else []), *_lines(first)), _lines(rest)
 
 
 def _failed(document: ComparisonDocument) -> tuple[str, ...]:
@@ -161,7 +129,7 @@ def _failed(document: ComparisonDocument) -> tuple[str, ...]:
     return (f"the retriever failed for some queries: {failed_with(document)}",)
 
 
-def _told(found: Sequence[Notice]) -> tuple[str, ...]:
+def _lines(found: Sequence[Notice]) -> tuple[str, ...]:
     often = Counter(notice.code for notice in found)
     lines: dict[str, None] = {}
     for notice in found:
@@ -179,17 +147,3 @@ def _together(alike: Sequence[Notice], count: int) -> str:
     where = alike[0].where.partition(":")[0] if alike[0].where else ""
     place = f"{where}: " if where else ""
     return f"{place}{lists.listed(texts, REPEATED)} ({lists.plural(count, 'row')})"
-
-
-def footer(record: Record) -> str:
-    """What was measured, in one line."""
-    snapshot, golden = record.snapshot, record.golden
-    reranker = record.retriever.reranker
-    ranked_by = f"{record.retriever.name} with {reranker}" if reranker else record.retriever.name
-    parts = [
-        f"{lists.queries(golden.queries)} (unit: {golden.unit})",
-        f"{lists.plural(snapshot.chunks, 'chunk')} of {lists.plural(snapshot.documents, 'document')}",
-        f"{ranked_by}, depth {record.retriever.depth}",
-        f"run {record.run_id[:12]}",
-    ]
-    return " · ".join(parts)

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from rageval_action.core.comparing.measure_rows import MARGIN, MeasureRow
 from rageval_action.core.comparing.query_changes import QueryChange
 from rageval_action.core.judging.document import ComparisonDocument
-from rageval_action.core.measuring.miss_causes import CAUSES
+from rageval_action.core.judging.sentences.cause_words import CAUSES, CIRCUMSTANCES
+from rageval_action.core.measuring.measures import headline_measure, in_order, more_is_better
 from rageval_action.core.model.record import Record
 from rageval_action.core.wording import escape, lists, numbers
 from rageval_action.reports.view_types import MeasureLine, QueryLine, SmallSlice, UnitLine
@@ -27,30 +28,12 @@ READINGS = {
 
 LINKS = {"re-identified": "now", "duplicate": "same text as"}
 
-CIRCUMSTANCES = {
-    "other-relevant-found": "another relevant one is found",
-    "close": "just below the cut",
-    "right-document": "its document is found by another chunk",
-    "tied-at-k": "tied with the last one shown",
-}
-"""Secondary tags of a cause, in words; primary causes among the tags are shown as they are."""
-
-
-FAMILIES = ("recall", "hit", "precision", "mrr", "ndcg", "ndcg_exp", "map", "r-precision", "judged")
-
-
-def _place(measure: str, headline: str) -> tuple[bool, int, int, str]:
-    """The headline first, then family by family, each from the smallest cutoff up."""
-    family, _, cutoff = measure.partition("@")
-    known = FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
-    return measure != headline, known, int(cutoff) if cutoff.isdigit() else 0, measure
-
 
 def measures(rows: Sequence[MeasureRow], k: int, *, void: bool = False) -> tuple[MeasureLine, ...]:
     """Rows over all queries, the headline measure first; `void` rows are shown as no measurement."""
-    headline = f"recall@{k}"
-    ordered = sorted(rows, key=lambda row: _place(row.measure, headline))
-    found = (line(row, headline=row.measure == headline) for row in ordered)
+    headline = headline_measure(k)
+    named = {row.measure: row for row in rows}
+    found = (line(named[name], headline=name == headline) for name in in_order(named, headline))
     return (
         tuple(replace(row, reading="no measurement", tone="unclear") for row in found)
         if void
@@ -60,25 +43,17 @@ def measures(rows: Sequence[MeasureRow], k: int, *, void: bool = False) -> tuple
 
 def alone(record: Record) -> tuple[MeasureLine, ...]:
     """Scores without anything to compare them with, the headline measure first."""
-    headline = f"recall@{record.k}"
-    ordered = sorted(record.measures.items(), key=lambda item: _place(item[0], headline))
+    headline = headline_measure(record.k)
     return tuple(
         MeasureLine(
             measure=name,
-            slice="",
             headline=name == headline,
             n=f"{mean.n:,}",
-            before="",
             after=numbers.score(mean.mean),
-            delta="",
-            interval="",
-            reading="",
-            tone="",
-            counts="",
-            note="",
             after_value=_rounded(mean.mean, numbers.DIGITS),
         )
-        for name, mean in ordered
+        for name in in_order(record.measures, headline)
+        for mean in (record.measures[name],)
     )
 
 
@@ -89,7 +64,7 @@ def units(record: Record, before: Record | None) -> tuple[UnitLine, ...]:
     """
     same = before is not None and before.golden.sha256 == record.golden.sha256
     old = before.unit_measures if before and same else {}
-    headline = f"recall@{record.k}"
+    headline = headline_measure(record.k)
     return tuple(
         UnitLine(
             unit=unit,
@@ -98,7 +73,7 @@ def units(record: Record, before: Record | None) -> tuple[UnitLine, ...]:
             after=numbers.score(found[name].mean),
         )
         for unit, found in sorted(record.unit_measures.items())
-        for name in sorted(found, key=lambda name: _place(name, headline))
+        for name in in_order(found, headline)
     )
 
 
@@ -131,9 +106,15 @@ def _rounded(value: float | None, digits: int) -> float | None:
 
 
 def _reading(row: MeasureRow) -> tuple[str, str]:
-    """A slice that looks changed on its own, but not once its p is corrected for the number of slices, says so."""
+    """Words and tone.
+
+    A slice that looks changed on its own, but not once its p is corrected for the number of slices, says so. Where more
+    is not better, nothing is judged: the score changed, or nobody can tell.
+    """
     if not row.better and not row.worse:
         return "unchanged", "same"
+    if not more_is_better(row.measure):
+        return ("changed", "changed") if row.reading in ("worse", "better") else READINGS["unclear"]
     words, tone = READINGS[row.reading]
     alone_only = row.p_adjusted is not None and row.p_adjusted >= SIGNIFICANT
     if row.reading in ("worse", "better") and alone_only:
@@ -144,7 +125,8 @@ def _reading(row: MeasureRow) -> tuple[str, str]:
 def _counts(row: MeasureRow) -> str:
     if not row.better and not row.worse:
         return f"{row.n:,} same"
-    return f"{row.worse:,} worse, {row.better:,} better"
+    down, up = ("worse", "better") if more_is_better(row.measure) else ("lower", "higher")
+    return f"{row.worse:,} {down}, {row.better:,} {up}"
 
 
 def _notes(row: MeasureRow) -> list[str]:
@@ -158,7 +140,7 @@ def _notes(row: MeasureRow) -> list[str]:
 
 def slices(document: ComparisonDocument) -> tuple[MeasureLine, ...]:
     """The headline measure of every slice that is large enough, the largest drop first."""
-    headline = f"recall@{document.k}"
+    headline = headline_measure(document.k)
     rows = [row for row in document.measures if row.slice and not row.small and row.measure == headline]
     rows.sort(key=lambda row: (row.delta, row.slice or ""))
     return tuple(line(row) for row in rows)
@@ -166,7 +148,7 @@ def slices(document: ComparisonDocument) -> tuple[MeasureLine, ...]:
 
 def small(document: ComparisonDocument) -> tuple[SmallSlice, ...]:
     """Slices too small for a percentage, those with the most losses first."""
-    headline = f"recall@{document.k}"
+    headline = headline_measure(document.k)
     rows = [row for row in document.measures if row.small and row.measure == headline]
     rows.sort(key=lambda row: (-row.worse, -row.better, row.slice or ""))
     return tuple(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from msgspec import Struct
 
-from rageval_action.core.wording import escape, lists
+from rageval_action.core.wording import columns, escape, lists
 from rageval_action.reports.view import ReportView
 from rageval_action.reports.view_types import MeasureLine, QueryLine
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
 
 STYLES = {"CAUTION": "bold red", "WARNING": "bold yellow", "NOTE": "bold cyan", "TIP": "bold green"}
 TONES = {"worse": "red", "better": "green", "unclear": "yellow"}
@@ -73,9 +76,9 @@ def _measures(title: str, rows: Sequence[MeasureLine], *, sliced: bool, compared
 
 
 def _short(counts: str) -> str:
-    """`24 worse, 10 better` -> `24/10`."""
+    """`24 worse, 10 better` -> `24/10`; what is neither stays in words."""
     worse, found, better = counts.partition(" worse, ")
-    return f"{worse}/{better.removesuffix(' better')}" if found else "–"
+    return f"{worse}/{better.removesuffix(' better')}" if found else counts if "," in counts else "–"
 
 
 def _queries(title: str, rows: Sequence[QueryLine], *, up: bool) -> Table:
@@ -107,7 +110,7 @@ def _tables(view: ReportView) -> Iterator[Table]:
         gained = view.gained[:MOST_GAINED]
         yield _queries(_title("Gained or better", view.gained_total, len(gained)), gained, up=True)
     if view.slices:
-        yield _measures(f"recall@{view.k} by slice", view.slices, sliced=True, compared=True)
+        yield _measures(f"{view.headline} by slice", view.slices, sliced=True, compared=True)
     if view.gates:
         yield Table("Gates", ["result", "gate"], [[gate.name, gate.text] for gate in view.gates])
 
@@ -130,8 +133,10 @@ def _tail(view: ReportView) -> Iterator[str]:
         )
         yield f"Latency, {stage.stage}: p50 {before[0]}{stage.p50}, p95 {before[1]}{stage.p95} ({stage.n} timed)."
     if view.units:
-        told = (f"{row.measure} {f'{row.before} → ' if row.before else ''}{row.after}" for row in view.units)
-        yield f"By {view.units[0].unit} instead (no gate looks at it): {', '.join(told)}"
+        scores = (
+            f"{row.measure} {f'{row.before} → ' if row.before else ''}{row.after}" for row in view.units
+        )
+        yield f"By {view.units[0].unit} instead (no gate looks at it): {', '.join(scores)}"
     yield view.acl
     if view.no_answer:
         yield view.no_answer
@@ -147,16 +152,16 @@ def _small(view: ReportView) -> Iterator[str]:
     moved = [row for row in view.small_slices if row.worse or row.better]
     if not view.small_slices:
         return
-    told = [f"{row.name} {row.worse} worse, {row.better} better of {row.n}" for row in moved[:MOST_SMALL]]
-    left = len(view.small_slices) - len(told)
-    rest = f"{left} more" if left and told else f"{left} unchanged" if left else ""
-    yield f"Slices of fewer than 20 queries: {'; '.join([*told, rest] if rest else told)}."
+    changed = [f"{row.name} {row.worse} worse, {row.better} better of {row.n}" for row in moved[:MOST_SMALL]]
+    left = len(view.small_slices) - len(changed)
+    rest = f"{left} more" if left and changed else f"{left} unchanged" if left else ""
+    yield f"Slices of fewer than 20 queries: {'; '.join([*changed, rest] if rest else changed)}."
 
 
 def plain(view: ReportView) -> Iterator[str]:
     """The report line by line, columns aligned, without any control character from outside."""
     yield escape.log_line(f"{view.title}. {view.sentence}")
-    yield from (_indented(line) for line in _head(view))
+    yield from (indented(line) for line in _head(view))
     for table in _tables(view):
         yield ""
         if table.title:
@@ -167,7 +172,7 @@ def plain(view: ReportView) -> Iterator[str]:
         yield escape.log_line(line)
 
 
-def _indented(line: str) -> str:
+def indented(line: str) -> str:
     """A line made safe, its own indentation kept."""
     bare = line.lstrip(" ")
     return " " * (len(line) - len(bare)) + escape.log_line(bare)
@@ -176,36 +181,39 @@ def _indented(line: str) -> str:
 def aligned(table: Table) -> Iterator[str]:
     """The rows of a table with their columns in line, indented."""
     rows = [[escape.log_line(cell) for cell in row] for row in [table.head, *table.body]]
-    widths = [max(_width(row[i]) for row in rows) for i in range(len(table.head))]
-    for row in rows:
-        cells = [
-            _padded(cell, width, right=name in NUMERIC)
-            for cell, width, name in zip(row, widths, table.head, strict=True)
-        ]
-        yield ("  " + "  ".join(cells)).rstrip()
+    right = {at for at, name in enumerate(table.head) if name in NUMERIC}
+    for line in columns.in_line(rows, right=right):
+        yield f"  {line}"
 
 
-def _padded(cell: str, width: int, *, right: bool) -> str:
-    blanks = " " * (width - _width(cell))
-    return blanks + cell if right else cell + blanks
+def on_screen(table: Table) -> RichTable:
+    """A table as rich draws it; nothing from outside is markup in it."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
 
-
-def _width(text: str) -> int:
-    """Columns on a terminal: wide East Asian characters take two."""
-    import unicodedata
-
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
-        for char in text
+    shown = RichTable(
+        title=Text(escape.visible(table.title)) if table.title else None,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
     )
+    for name in table.head:
+        number = name in NUMERIC
+        shown.add_column(
+            Text(escape.visible(name)), justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for place, row in enumerate(table.body):
+        tone = TONES.get(table.tones[place], "") if table.tones else ""
+        cells = [Text(escape.visible(cell)) for cell in row[:-1]]
+        shown.add_row(*cells, Text(escape.visible(row[-1]), style=tone))
+    return shown
 
 
 def _rich(view: ReportView, out: TextIO) -> None:
-    from rich import box
     from rich.console import Console
-    from rich.table import Table as RichTable
     from rich.text import Text
 
     console = Console(file=out)
@@ -213,24 +221,8 @@ def _rich(view: ReportView, out: TextIO) -> None:
         Text(escape.visible(f"{view.title}."), style=STYLES[view.alert]), Text(escape.visible(view.sentence))
     )
     for line in _head(view):
-        console.print(Text(_indented(line), style="" if line.startswith("  -") else "dim"))
+        console.print(Text(indented(line), style="" if line.startswith("  -") else "dim"))
     for table in _tables(view):
-        shown = RichTable(
-            title=escape.visible(table.title) or None,
-            title_justify="left",
-            title_style="bold",
-            header_style="dim",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-        )
-        for column in table.head:
-            shown.add_column(
-                column, justify="right" if column in NUMERIC else "left", no_wrap=column in NUMERIC
-            )
-        for place, row in enumerate(table.body):
-            tone = TONES.get(table.tones[place], "") if table.tones else ""
-            cells = [Text(escape.visible(cell)) for cell in row[:-1]]
-            shown.add_row(*cells, Text(escape.visible(row[-1]), style=tone))
-        console.print(shown)
+        console.print(on_screen(table))
     for line in _tail(view):
         console.print(Text(escape.visible(line)))

@@ -11,8 +11,10 @@ from msgspec import Struct
 
 from rageval_action.core.comparing.loss_clusters import clusters
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.sentences import run_text, summary
+from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.model.record import Record
-from rageval_action.reports import notes, sentences, table_rows
+from rageval_action.reports import notes, table_rows
 from rageval_action.reports.view_types import (
     ChangeLine,
     ClusterLine,
@@ -32,7 +34,7 @@ ALL = 10**9
 
 
 class ReportView(Struct, frozen=True, kw_only=True):
-    """The public face of a comparison; user templates see exactly this.
+    """The public face of a comparison; every surface is made from exactly this.
 
     Attributes:
         verdict: the word of the contract. alert: GitHub's name for the kind of alert.
@@ -50,7 +52,8 @@ class ReportView(Struct, frozen=True, kw_only=True):
         missed: queries that find nothing on either side.
         slices: the headline measure by slice, the worst first. small_slices: too few queries for a percentage.
         latency, acl, no_answer, warnings: the folded rest. power: what this set can prove.
-        ladder: recall by k as rounded numbers, for charts.
+        headline: the measure that everything is judged by. k: its cutoff.
+        golden_path: of the golden set, for links to its lines. footer: what was measured, in one line.
     """
 
     verdict: str
@@ -87,6 +90,7 @@ class ReportView(Struct, frozen=True, kw_only=True):
     acl_ok: bool
     warnings: tuple[str, ...]
     power: str
+    headline: str
     k: int
     golden_path: str
     footer: str
@@ -106,10 +110,10 @@ def view(
         document: the comparison, as it was judged.
         record: the candidate's.
         before: the baseline's, where it is at hand: its latencies are then shown beside the candidate's.
-        most: rows of lost and of gained queries to make; the totals are always told.
+        most: rows of lost and of gained queries to make; the totals are always shown.
         snippets: id of a lost query -> the text that took the place, of which a short piece is shown.
     """
-    alert, title = sentences.title(document)
+    alert, title = summary.title(document)
     down = [change for change in document.queries if change.change in ("lost", "worse")]
     up = [change for change in document.queries if change.change in ("gained", "better")]
     whole = [row for row in document.measures if row.slice is None]
@@ -117,30 +121,30 @@ def view(
     groups = clusters(document.queries)
     caveats, rest = notes.notices(document, record)
     texts = snippets or {}
-    if sentences.void(document):
+    if summary.void(document):
         down, groups = [], ()
     return ReportView(
         verdict=document.verdict,
         exit_code=document.exit_code,
         alert=alert,
         title=title,
-        sentence=sentences.first(document),
-        also=sentences.also(document),
-        hardest=sentences.hardest(document, groups),
+        sentence=summary.first(document),
+        also=summary.also(document),
+        hardest=summary.hardest(document, groups),
         overridden=f"Accepted by {override.by}: {override.reason}" if override else "",
-        baseline=sentences.baseline(document),
+        baseline=summary.baseline(document),
         baseline_sha=document.baseline.sha if document.baseline else "",
         candidate_sha=record.git.sha,
         changed=notes.changed(document),
         unchanged=notes.unchanged(document, record),
         caveats=caveats,
         compared=bool(document.measures),
-        measures=table_rows.measures(whole, document.k, void=sentences.void(document))
+        measures=table_rows.measures(whole, document.k, void=summary.void(document))
         if document.measures
         else table_rows.alone(record),
-        units=() if sentences.void(document) else table_rows.units(record, before),
-        blast=sentences.blast(document),
-        causes=sentences.causes(groups),
+        units=() if summary.void(document) else table_rows.units(record, before),
+        blast=summary.blast(document),
+        causes=summary.causes(groups),
         clusters=notes.groups(groups),
         lost=tuple(table_rows.query(change, texts.get(change.id, "")) for change in down[:most]),
         lost_total=len(down),
@@ -148,15 +152,16 @@ def view(
         gained_total=len(up),
         missed=tuple(change.id for change in document.queries if change.change == "missed"),
         gates=notes.gates(document),
-        slices=() if sentences.void(document) else table_rows.slices(document),
-        small_slices=() if sentences.void(document) else table_rows.small(document),
+        slices=() if summary.void(document) else table_rows.slices(document),
+        small_slices=() if summary.void(document) else table_rows.small(document),
         latency=notes.latency(record, before),
-        no_answer=notes.no_answer(record),
-        acl=notes.acl(record),
+        no_answer=run_text.no_answer(record),
+        acl=run_text.acl(record),
         acl_ok=record.acl_violations == 0,
         warnings=rest,
-        power=sentences.power(document),
+        power=summary.power(document),
+        headline=headline_measure(document.k),
         k=document.k,
         golden_path=record.golden.path,
-        footer=notes.footer(record),
+        footer=run_text.footer(record),
     )

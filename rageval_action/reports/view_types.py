@@ -11,23 +11,24 @@ class MeasureLine(Struct, frozen=True, kw_only=True):
     Attributes:
         headline: the measure that everything else is judged by.
         before, delta, interval, reading, counts: empty when there is no baseline.
-        tone: `worse`, `better`, `same` or `unclear`: what `reading` says, for surfaces that colour.
+        tone: `worse`, `better`, `same`, `unclear` or `changed` (for better or worse): what `reading` says, for surfaces
+            that colour.
         note: what a reader must know about this row alone.
         after_value, before_value, low, high: the same numbers for charts, rounded alike.
     """
 
     measure: str
-    slice: str
+    slice: str = ""
     headline: bool
     n: str
-    before: str
+    before: str = ""
     after: str
-    delta: str
-    interval: str
-    reading: str
-    tone: str
-    counts: str
-    note: str
+    delta: str = ""
+    interval: str = ""
+    reading: str = ""
+    tone: str = ""
+    counts: str = ""
+    note: str = ""
     before_value: float | None = None
     after_value: float | None = None
     low: float = 0.0

@@ -29,7 +29,7 @@ class Bm25Retriever:
     """
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options("bm25", context.options)
+        options = Options("bm25", context.options, context.environ)
         self._analyzer = Analyzer(options)
         method = options.text("method", "lucene", choices=METHODS)
         k1 = options.number("k1", 1.5, most=100.0)

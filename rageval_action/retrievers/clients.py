@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import tempfile
 from abc import abstractmethod
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.core.model.types import Query
-from rageval_action.errors import ConfigError
+from rageval_action.library_process import library_environment, missing_library
 from rageval_action.retrievers.child import DeadError, LineProcess
 from rageval_action.retrievers.confine import Confinement
 from rageval_action.retrievers.external import AnswerError
@@ -26,15 +25,14 @@ from rageval_action.retrievers.stores import StoreRetriever
 
 MAIN = "from rageval_action.retrievers.store_child import main; main()"
 MAX_ANSWER = 256 * 1024 * 1024
-KEPT = ("PATH", "LD_LIBRARY_PATH", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OMP_NUM_THREADS", "LANG", "TZ")
-"""Variables that the process gets beside those that its store needs."""
 
 
 class ClientRetriever(StoreRetriever):
     """Asks a store through its client library.
 
     Common options: `timeout_s` for an answer, `start_timeout_s` for opening the store. A process that gives no answer
-    in time is ended and the next query gets a new one. It sees none of our environment but `KEPT` and `variables`.
+    in time is ended and the next query gets a new one. It sees none of our environment but `library_process.KEPT` and
+    `variables`.
     """
 
     store: ClassVar[str]
@@ -49,7 +47,7 @@ class ClientRetriever(StoreRetriever):
         self._start_timeout_s = options.number("start_timeout_s", 120.0, least=0.01)
         self.settings(options)
         if not all(find_spec(library) for library in self.libraries):
-            raise _missing(" and ".join(self.libraries), self.name)
+            raise missing_library(" and ".join(self.libraries), self.name)
         self._process: LineProcess | None = None
         self._home: tempfile.TemporaryDirectory[str] | None = None
         self._opened = False
@@ -102,13 +100,7 @@ class ClientRetriever(StoreRetriever):
 
     def _start(self) -> None:
         self._home = tempfile.TemporaryDirectory(prefix=f"rageval-{self.name}-", ignore_cleanup_errors=True)
-        environment = {name: os.environ[name] for name in KEPT if name in os.environ} | self.variables()
-        environment |= {
-            "HOME": self._home.name,
-            "TMPDIR": self._home.name,
-            "PYTHONPATH": str(Path(__file__).resolve().parents[2]),
-            "ANONYMIZED_TELEMETRY": "False",
-        }
+        environment = self.variables() | library_environment(self._home.name, self.options.environ)
         arguments = [sys.executable, "-c", MAIN, f"{type(self).__module__}:{self.store}"]
         how = Confinement(environment=environment, user=None, isolation="own-process")
         self._process = LineProcess(arguments, Path(self._home.name), how, longest=MAX_ANSWER)
@@ -132,12 +124,3 @@ class ClientRetriever(StoreRetriever):
         if answer.error:
             raise AnswerError(answer.error)
         return answer
-
-
-def _missing(library: str, extra: str) -> ConfigError:
-    """The error for a client library that is not installed."""
-    return ConfigError(
-        "config.missing-extra",
-        f"this retriever needs {library}, which is not installed.",
-        hint=f'Install it: pip install "rag-eval-action[{extra}]".',
-    )

@@ -48,7 +48,8 @@ class CommandRetriever:
     name = "command"
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options(self.name, context.options)
+        options = Options(self.name, context.options, context.environ)
+        self._environ = context.environ
         self._arguments = self._command(options)
         self._folder = Path(options.text("cwd", "."))
         self._timeout_s = options.number("timeout_s", 30.0, least=0.01)
@@ -64,7 +65,7 @@ class CommandRetriever:
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """Ask for every query; a failure costs the query it happens to."""
         filler = Filler(self._context)
-        with confined(self._pass_env, self._folder, user=self._user) as how:
+        with confined(self._pass_env, self._folder, user=self._user, environ=self._environ) as how:
             limits = Limits(timeout_s=self._timeout_s, start_timeout_s=self._start_timeout_s)
             talk = _Talk(self._arguments, self._folder, how, limits)
             try:

@@ -34,6 +34,7 @@ from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 from rageval_action.transport import OURS
+from rageval_action.world import REAL_ENVIRONMENT
 
 NOBODY = 65534
 
@@ -79,13 +80,20 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
 
 @contextlib.contextmanager
-def confined(pass_env: Sequence[str], folder: Path, *, user: int = NOBODY) -> Iterator[Confinement]:
+def confined(
+    pass_env: Sequence[str],
+    folder: Path,
+    *,
+    user: int = NOBODY,
+    environ: Mapping[str, str] = REAL_ENVIRONMENT,
+) -> Iterator[Confinement]:
     """What a confined process needs, while the context is open.
 
     Args:
         pass_env: names of variables that the user wants the process to have.
         folder: where it will run: the checkout's credentials are looked for from here upwards.
         user: whom it runs as when we are root.
+        environ: where those variables are.
 
     Raises:
         ConfigError: `config.forbidden-variable` when `pass_env` names one of the job's own.
@@ -94,7 +102,7 @@ def confined(pass_env: Sequence[str], folder: Path, *, user: int = NOBODY) -> It
     with contextlib.ExitStack() as stack:
         root = os.geteuid() == 0
         home = stack.enter_context(_home(user if root else None))
-        environment = _environment(os.environ, pass_env, home)
+        environment = _environment(environ, pass_env, home)
         if root:
             hidden = credential_files(folder)
             stack.enter_context(_closed_to_others(hidden))

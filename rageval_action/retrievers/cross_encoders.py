@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.retrievers.options import Options
-from rageval_action.transport import Client, TransportError, credential
+from rageval_action.transport import Client, TransportError
 
 BATCH = 16
 
@@ -172,10 +172,10 @@ def scorer(options: Options, threads: int) -> Scorer:
     model = options.text("model")
     if backend in _HOSTED:
         url = options.text("url", _HOSTED[backend][0])
-        name = options.text("api_key_env", f"{backend.upper()}_API_KEY")
+        key = options.key("api_key_env", f"{backend.upper()}_API_KEY")
         client = Client(
             url,
-            {"Authorization": f"Bearer {credential(name, 'retriever rerank, option api_key_env')}"},
+            {"Authorization": f"Bearer {key}"},
             timeout_s=options.number("timeout_s", 30.0, least=0.01),
             retries=options.integer("retries", 3, most=20),
         )

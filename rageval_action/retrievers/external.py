@@ -26,7 +26,7 @@ class AnswerError(Exception):
 
 
 def read_results(found: object) -> list[tuple[str, float]]:
-    """Ids with scores out of decoded JSON, in the order of design §6.
+    """Ids with scores out of decoded JSON, in trec_eval's order.
 
     Accepts a list of ids (best first), of `[id, score]`, or of objects with `id` and perhaps `score`. Without
     scores the order given stands, as 1/rank. A repeated id keeps its first place (the caller counts them).

@@ -17,7 +17,7 @@ from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.progress import track
 from rageval_action.retrievers.templates import at, fill_template, fill_text, path, values_of
-from rageval_action.transport import Client, TransportError, fill, public
+from rageval_action.transport import Client, TransportError, public
 
 GIVE_UP = 10
 BODY = '{"query": "{query}", "depth": "{depth}"}'
@@ -39,7 +39,7 @@ class HttpRetriever:
     """
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options("http", context.options)
+        options = Options("http", context.options, context.environ)
         self._url = options.text("url", secret=True)
         self._method = options.text("method", "POST", choices=("POST", "GET"))
         self._body = _template(options)
@@ -48,10 +48,7 @@ class HttpRetriever:
             for name, default in (("results", "results"), ("id", "id"), ("score", "score"))
         )
         self._concurrency = options.integer("concurrency", 4, least=1, most=64)
-        headers = {
-            name: fill(str(value), f"retriever http, option header.{name}")
-            for name, value in options.part("header").items()
-        }
+        headers = options.headers()
         try:
             address = urlsplit(self._url)
         except ValueError:

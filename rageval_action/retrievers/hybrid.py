@@ -28,7 +28,7 @@ class HybridRetriever:
     """
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options("hybrid", context.options)
+        options = Options("hybrid", context.options, context.environ)
         self._parts = parts(options, context, options.names("of", "dense,bm25"))
         self._method = options.text("method", "rrf", choices=("rrf", "weighted"))
         self._k = options.integer("k", RRF_K, least=1)

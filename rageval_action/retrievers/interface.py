@@ -11,6 +11,7 @@ from msgspec import Struct
 from rageval_action.core.model.snapshot import Encode, Snapshot
 from rageval_action.core.model.types import Query, Run
 from rageval_action.errors import ConfigError
+from rageval_action.world import REAL_ENVIRONMENT
 
 Access: TypeAlias = Literal["enforce", "audit"]
 """`enforce`: search only what the query may see. `audit`: return everything; what came back is judged afterwards."""
@@ -29,6 +30,7 @@ class RetrieverContext(Struct, frozen=True, kw_only=True):
         options: the retriever's own options as configured.
         access: see `Access`.
         threads: for native libraries; 0 = their default.
+        environ: variables that options may name.
     """
 
     snapshot: Snapshot
@@ -36,6 +38,7 @@ class RetrieverContext(Struct, frozen=True, kw_only=True):
     options: Mapping[str, OptionValue] = {}
     access: Access = "enforce"
     threads: int = 0
+    environ: Mapping[str, str] = REAL_ENVIRONMENT
 
 
 class Retriever(Protocol):

@@ -7,21 +7,28 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from rageval_action.errors import ConfigError
+from rageval_action.option_values import Option, parse_value
 from rageval_action.retrievers.interface import OptionValue
+from rageval_action.transport import credential, fill
+from rageval_action.world import REAL_ENVIRONMENT
 
-Value = TypeVar("Value", str, int, float)
+Value = TypeVar("Value", str, int, float, bool)
 
 
 class Options:
     """Reads the options of one retriever and remembers what was read.
 
     Attributes:
+        environ: variables that options may name.
         recorded: option -> value in force, defaults included: what `Run.parameters` holds. Options read with
             `secret=True` leave no value behind.
     """
 
-    def __init__(self, retriever: str, given: Mapping[str, OptionValue]) -> None:
+    def __init__(
+        self, retriever: str, given: Mapping[str, OptionValue], environ: Mapping[str, str] = REAL_ENVIRONMENT
+    ) -> None:
         self._retriever = retriever
+        self.environ = environ
         self._given = dict(given)
         self._known: set[str] = set()
         self._prefixes: set[str] = set()
@@ -34,38 +41,38 @@ class Options:
         value = self._take(name, default)
         if not isinstance(value, str):
             value = str(value).lower() if isinstance(value, bool) else str(value)
-        if choices and value not in choices:
-            raise self._wrong(name, f'"{value}" is not one of {", ".join(choices)}')
-        return self._record(name, value, secret=secret)
+        option = Option(name=name, kind="choice" if choices else "text", choices=choices)
+        return self._record(name, str(self._parsed(option, value)), secret=secret)
+
+    def headers(self) -> dict[str, str]:
+        """The options `header.NAME`, with `${VARIABLE}` filled in."""
+        return {
+            name: fill(str(value), f"retriever {self._retriever}, option header.{name}", self.environ)
+            for name, value in self.part("header").items()
+        }
+
+    def key(self, name: str, default: str) -> str:
+        """What the environment variable holds that the option `name` names."""
+        return credential(
+            self.text(name, default), f"retriever {self._retriever}, option {name}", self.environ
+        )
 
     def integer(self, name: str, default: int | None = None, *, least: int = 0, most: int = 1_000_000) -> int:
         """A whole number between `least` and `most`."""
-        value = self._take(name, default)
-        number = self._number(name, value)
-        if number != int(number) or not least <= number <= most:
-            raise self._wrong(name, f"{value!r} is not a whole number from {least} to {most}")
-        return self._record(name, int(number))
+        option = Option(name=name, kind="integer", least=least, most=most)
+        return self._record(name, int(self._parsed(option, self._take(name, default))))
 
     def number(
         self, name: str, default: float | None = None, *, least: float = 0.0, most: float = 1e12
     ) -> float:
         """A finite number between `least` and `most`."""
-        value = self._take(name, default)
-        number = self._number(name, value)
-        if not least <= number <= most:
-            raise self._wrong(name, f"{value!r} is not a number from {least:g} to {most:g}")
-        return self._record(name, number)
+        option = Option(name=name, kind="number", least=least, most=most)
+        return self._record(name, float(self._parsed(option, self._take(name, default))))
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """A yes or no; the words true and false are read as such."""
-        value = self._take(name, default)
-        words = {"true": True, "false": False, "yes": True, "no": False}
-        if isinstance(value, str) and value.lower() in words:
-            value = words[value.lower()]
-        if not isinstance(value, bool):
-            raise self._wrong(name, f"{value!r} is neither true nor false")
-        self.recorded[name] = value
-        return value
+        """A yes or no."""
+        value = self._parsed(Option(name=name, kind="flag"), self._take(name, default))
+        return self._record(name, bool(value))
 
     def names(self, name: str, default: str | None = None) -> tuple[str, ...]:
         """A comma-separated list, blanks around items dropped."""
@@ -105,7 +112,9 @@ class Options:
 
     def wrong(self, name: str, problem: str) -> ConfigError:
         """The error for a value that only the retriever itself could judge."""
-        return self._wrong(name, problem)
+        return ConfigError(
+            "config.bad-option", f"{problem}.", where=f"retriever {self._retriever}, option {name}"
+        )
 
     def _take(self, name: str, default: OptionValue | None) -> OptionValue:
         self._known.add(name)
@@ -120,18 +129,12 @@ class Options:
             )
         return default
 
-    def _number(self, name: str, value: OptionValue) -> float:
+    def _parsed(self, option: Option, value: OptionValue) -> OptionValue:
         try:
-            if isinstance(value, bool):
-                raise TypeError  # noqa: TRY301 - true is not the number 1 here
-            return float(value)
-        except (TypeError, ValueError):
-            raise self._wrong(name, f"{value!r} is not a number") from None
-
-    def _wrong(self, name: str, problem: str) -> ConfigError:
-        return ConfigError(
-            "config.bad-option", f"{problem}.", where=f"retriever {self._retriever}, option {name}"
-        )
+            parsed: OptionValue = parse_value(option, value)
+        except ValueError as error:
+            raise self.wrong(option.name, str(error)) from error
+        return parsed
 
     def _record(self, name: str, value: Value, *, secret: bool = False) -> Value:
         if not secret:

@@ -9,7 +9,6 @@ from rageval_action.retrievers.clients import ClientRetriever
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.store_child import Ask, StoreError
 from rageval_action.retrievers.stores import literal
-from rageval_action.transport import credential
 
 OPERATORS = {
     "<=>": "cosine distance",
@@ -38,7 +37,7 @@ class PgvectorRetriever(ClientRetriever):
     def settings(self, options: Options) -> None:
         """Read the options."""
         self._variable = options.text("dsn_env", "DATABASE_URL")
-        self._address = credential(self._variable, "retriever pgvector, option dsn_env")
+        self._address = options.key("dsn_env", "DATABASE_URL")
         options.text("table")
         options.text("id", "id")
         options.text("vector", "embedding")
@@ -50,7 +49,7 @@ class PgvectorRetriever(ClientRetriever):
 
     def variables(self) -> dict[str, str]:
         """The connection string, by the name that the options give, and what libpq reads."""
-        libpq = {name: value for name, value in os.environ.items() if name.startswith("PG")}
+        libpq = {name: value for name, value in self.options.environ.items() if name.startswith("PG")}
         return libpq | {self._variable: self._address}
 
 

@@ -1,4 +1,4 @@
-"""From scores to ranked hits by the one order of design §6: score descending, then chunk id descending."""
+"""From scores to ranked hits by trec_eval's order: score descending, then chunk id descending."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _reach(documents: NDArray[np.int64], depth: int) -> int:
 
 
 def ordered(scored: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Ids with scores in the order of design §6."""
+    """Ids with scores in trec_eval's order (`core.model.ranking`)."""
     return sorted(
         sorted(scored, key=lambda pair: pair[0], reverse=True), key=lambda pair: pair[1], reverse=True
     )

@@ -30,7 +30,7 @@ class RerankRetriever:
     """
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options("rerank", context.options)
+        options = Options("rerank", context.options, context.environ)
         named = options.names("of", "dense")
         if len(named) != 1:
             raise options.wrong("of", "exactly one retriever is reranked; fuse several with hybrid")

@@ -41,7 +41,7 @@ class RunFileRetriever:
     """
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options("run-file", context.options)
+        options = Options("run-file", context.options, context.environ)
         self._file = Path(options.text("file"))
         form = options.text("format", "auto", choices=("auto", "trec", "jsonl"))
         options.finish()

@@ -1,4 +1,4 @@
-"""Exact search: which chunks come first, in the one order of design §6, whatever the storage order, threads or batch.
+"""Exact search: which chunks come first, in trec_eval's order, whatever the storage order, threads or batch.
 
 Single-precision scores differ in their last bits by code path, so they only *nominate*: every row whose exact score
 could reach the ranking, by a bound on the error, is scored again in double precision (`vectors.exact_scores`), and only

@@ -19,7 +19,7 @@ from rageval_action.retrievers.external import AnswerError
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.stores import StoreRetriever, literal
 from rageval_action.retrievers.templates import at, fill_template, path, values_of
-from rageval_action.transport import Client, TransportError, fill, public
+from rageval_action.transport import Client, TransportError, public
 
 
 class ServerRetriever(StoreRetriever):
@@ -33,13 +33,9 @@ class ServerRetriever(StoreRetriever):
     def configure(self, options: Options) -> None:
         """Read the options."""
         url = options.text("url", secret=True)
-        headers = {
-            name: fill(str(value), f"retriever {self.name}, option header.{name}")
-            for name, value in options.part("header").items()
-        }
         self._client = Client(
             url,
-            headers,
+            options.headers(),
             timeout_s=options.number("timeout_s", 30.0, least=0.01),
             retries=options.integer("retries", 2, most=20),
         )

@@ -37,7 +37,7 @@ class StoreRetriever(ABC):
     needs_vectors = True
 
     def __init__(self, context: RetrieverContext) -> None:
-        options = Options(self.name, context.options)
+        options = Options(self.name, context.options, context.environ)
         self.options = options
         self.configure(options)
         options.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -10,7 +11,7 @@ import numpy as np
 from msgspec import Struct
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.problems import LFS_HINT
+from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
 
     from rageval_action.core.model.snapshot import FloatMatrix
 
-LFS_MARK = b"version https://git-lfs.github.com/spec/"
 BLOCK_BYTES = 1 << 24
 """Vectors are read in blocks of about this size, so that checking a snapshot needs no memory to speak of."""
 
 MAX_DIMENSION = 1 << 16
+
+UNIT_TOLERANCE = 1e-3
+"""A vector whose norm is this near to 1 counts as normalised."""
 
 
 class Header(Struct, frozen=True, kw_only=True):
@@ -47,6 +50,11 @@ class Measured(Struct, frozen=True, kw_only=True):
     zero_rows: tuple[int, ...]
     bad_rows: tuple[int, ...]
 
+    @property
+    def is_unit(self) -> bool:
+        """True when every vector that is not zero has norm 1 within `UNIT_TOLERANCE`."""
+        return abs(self.smallest - 1) <= UNIT_TOLERANCE and abs(self.largest - 1) <= UNIT_TOLERANCE
+
 
 def read_header(stream: BinaryIO, where: str) -> Header:
     """Read and judge the head of a `.npy` stream; no number is read and nothing is unpickled.
@@ -56,9 +64,7 @@ def read_header(stream: BinaryIO, where: str) -> Header:
     """
     start = stream.read(len(LFS_MARK))
     stream.seek(-len(start), 1)
-    if start == LFS_MARK:
-        message = "this is a Git LFS pointer, not the vectors themselves."
-        raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{where}:1")
+    refuse_pointer(start, "the vectors", where)
     if not start:
         raise SnapshotError("snapshot.truncated", "the file is empty.", where=where)
     try:
@@ -84,6 +90,19 @@ def read_header(stream: BinaryIO, where: str) -> Header:
         hint = "Save it as np.save(file, np.ascontiguousarray(vectors))."
         raise SnapshotError("snapshot.bad-array", message, hint=hint, where=where)
     return Header(shape=shape, dtype=dtype, offset=stream.tell())
+
+
+def array_in(data: bytes, where: str) -> NDArray[np.generic]:
+    """The array of a whole `.npy` file in memory.
+
+    Raises:
+        SnapshotError: as `read_header`; `snapshot.truncated` when its size is not what its header declares.
+    """
+    header = read_header(io.BytesIO(data), where)
+    if header.end != len(data):
+        message = f"the array has {len(data):,} bytes; its header declares {header.end:,}."
+        raise SnapshotError("snapshot.truncated", message, where=where)
+    return np.frombuffer(data, dtype=header.dtype, offset=header.offset).reshape(header.shape)
 
 
 def open_matrix(path: Path, where: str) -> NDArray[np.generic]:

@@ -12,15 +12,16 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.model.hashing import query_key, text_hash
+from rageval_action.core.model.hashing import text_hash
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
 from rageval_action.snapshots.model import BATCH_SIZE, model_name
 from rageval_action.snapshots.prefixes import Prefixes, known_prefixes
-from rageval_action.snapshots.read import is_unit
-from rageval_action.snapshots.rows import is_blank
-from rageval_action.snapshots.write import About, Contents, check_target, write_snapshot
+from rageval_action.snapshots.queries import check_query_vectors, keyed
+from rageval_action.snapshots.row_checks import is_blank
+from rageval_action.snapshots.write import Contents, check_target, write_snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,13 +88,13 @@ def build_from_vectors(
     """
     check_target(plan.out)
     prefixes = Prefixes(query=plan.query_prefix or "", document=plan.document_prefix or "")
-    about, notices = _about(plan, measure((vectors,)), plan.revision, prefixes)
+    settings, notices = _settings(plan, measure((vectors,)), plan.revision, prefixes)
     cached: dict[str, NDArray[np.float32]] = {}
     if query_vectors is not None:
         check_query_vectors(query_vectors, len(queries), vectors.shape[1])
-        cached = _keyed(queries, query_vectors.astype(np.float32), about)
+        cached = keyed(dict(zip(queries, query_vectors.astype(np.float32), strict=True)), settings)
     contents = Contents(chunks=chunks, vectors=vectors, query_vectors=cached)
-    manifest = write_snapshot(plan.out, contents, about, dtype=plan.dtype, shard_rows=plan.shard_rows)
+    manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
     return Built(manifest=manifest, notices=notices)
 
 
@@ -118,11 +119,15 @@ def build_with_model(
     made = work.embed(unique, embedder, advance)
     row = {text: at for at, text in enumerate(unique)}
     order = np.fromiter((row.get(text, -1) for text in texts), np.int64, len(texts))
-    about, notices = _about(plan, measure((made,)), embedder.revision, prefixes)
+    settings, notices = _settings(plan, measure((made,)), embedder.revision, prefixes)
     asked = list(dict.fromkeys(queries))
-    cached = _keyed(asked, _embed_queries(asked, prefixes, embedder), about) if asked else {}
+    cached = (
+        keyed(dict(zip(asked, _embed_queries(asked, prefixes, embedder), strict=True)), settings)
+        if asked
+        else {}
+    )
     contents = Contents(chunks=chunks, vectors=_gathered(made, order), query_vectors=cached)
-    manifest = write_snapshot(plan.out, contents, about, dtype=plan.dtype, shard_rows=plan.shard_rows)
+    manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
     work.remove()
     return Built(
         manifest=manifest, notices=(*_prefix_notices(plan), *notices, *_cut_notices(unique, embedder))
@@ -163,20 +168,20 @@ def _cut_notices(texts: Sequence[str], embedder: Embedder) -> tuple[Notice, ...]
     return (Notice(code="snapshot.text-cut", text=text),)
 
 
-def _about(
+def _settings(
     plan: Plan, measured: Measured, revision: str, prefixes: Prefixes
-) -> tuple[About, tuple[Notice, ...]]:
+) -> tuple[BuildSettings, tuple[Notice, ...]]:
     notices: tuple[Notice, ...] = ()
     metric = plan.metric
     if not metric:
-        metric = "ip" if is_unit(measured) else "cosine"
+        metric = "ip" if measured.is_unit else "cosine"
         if metric == "cosine":
             text = (
                 f"Vectors are not of unit length (norms from {measured.smallest:.6g} to {measured.largest:.6g}) and no "
                 "--metric was given; they will be compared by cosine."
             )
             notices = (Notice(code="snapshot.metric-assumed", text=text),)
-    about = About(
+    settings = BuildSettings(
         metric=metric,
         model=plan.model_label or model_name(plan.model),
         revision=revision,
@@ -186,37 +191,7 @@ def _about(
         build_id=plan.build_id,
         source_commit=plan.source_commit,
     )
-    return about, notices
-
-
-def _keyed(
-    queries: Sequence[str], vectors: NDArray[np.float32], about: About
-) -> dict[str, NDArray[np.float32]]:
-    keys = [
-        query_key(model=about.model, revision=about.revision, prefix=about.query_prefix, text=text)
-        for text in queries
-    ]
-    return dict(zip(keys, vectors, strict=True))
-
-
-def check_query_vectors(vectors: FloatMatrix, queries: int, dimension: int) -> None:
-    """Refuse vectors that are not those of so many queries in a space of so many dimensions.
-
-    Raises:
-        SnapshotError: `snapshot.count-mismatch`, `snapshot.dimension-mismatch` or `snapshot.not-finite`.
-    """
-    if len(vectors) != queries:
-        message = (
-            f"{len(vectors):,} query vectors stand beside {queries:,} queries; row i must belong to query i."
-        )
-        raise SnapshotError("snapshot.count-mismatch", message, where="--query-embeddings")
-    if vectors.shape[1] != dimension:
-        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
-        raise SnapshotError("snapshot.dimension-mismatch", message, where="--query-embeddings")
-    bad = measure((vectors,)).bad_rows
-    if bad:
-        message = "a query vector holds NaN or infinity."
-        raise SnapshotError("snapshot.not-finite", message, where=f"--query-embeddings row {bad[0]}")
+    return settings, notices
 
 
 def _embed_queries(queries: Sequence[str], prefixes: Prefixes, embedder: Embedder) -> NDArray[np.float32]:

@@ -7,9 +7,8 @@ A model is named `openai:NAME`, `voyage:NAME` or `cohere:NAME`. Address and key 
 from __future__ import annotations
 
 import hashlib
-import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from rageval_action.core.model.types import Notice
 from rageval_action.errors import CannotMeasureError, ConfigError
 from rageval_action.snapshots.prefixes import DOCUMENT_ROLE, QUERY_ROLE
 from rageval_action.transport import Client, TransportError, credential, public
+from rageval_action.world import REAL_ENVIRONMENT
 
 PROBE = "A sentence that is embedded twice, to see how far apart the two vectors are."
 STABLE = 0.999
@@ -107,12 +107,18 @@ class ApiEmbedder:
         CannotMeasureError: `embedding.unstable`, `embedding.service` when the service gives no usable answer.
     """
 
-    def __init__(self, name: str, cache: Path, client: Client | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        cache: Path,
+        client: Client | None = None,
+        environ: Mapping[str, str] = REAL_ENVIRONMENT,
+    ) -> None:
         scheme, _, self._model = name.partition(":")
         if not self._model:
             raise ConfigError("config.bad-model", f'"{name}" names a service and no model.')
         self._vendor = VENDORS[scheme]
-        self._client = client or _client(scheme, self._vendor)
+        self._client = client or _client(scheme, self._vendor, environ)
         self._scope = f"{name}\0{public(self._client.base)}"
         self._cache = _Cache(cache)
         self.revision = ""
@@ -203,14 +209,13 @@ class ApiEmbedder:
 _MARKS = {"query": QUERY_ROLE, "document": DOCUMENT_ROLE, "": ""}
 
 
-def _client(scheme: str, vendor: _Vendor) -> Client:
-    base = os.environ.get(f"{scheme.upper()}_BASE_URL") or vendor.base
+def _client(scheme: str, vendor: _Vendor, environ: Mapping[str, str]) -> Client:
+    base = environ.get(f"{scheme.upper()}_BASE_URL") or vendor.base
     variable = f"{scheme.upper()}_API_KEY"
-    if scheme == "openai" and base != vendor.base and not os.environ.get(variable):
+    if scheme == "openai" and base != vendor.base and not environ.get(variable):
         return Client(base, {})  # a server of one's own often wants none
-    return Client(
-        base, {"Authorization": f"Bearer {credential(variable, f'model {scheme}:')}"}, timeout_s=60.0
-    )
+    key = credential(variable, f"model {scheme}:", environ)
+    return Client(base, {"Authorization": f"Bearer {key}"}, timeout_s=60.0)
 
 
 def _service(why: str) -> CannotMeasureError:

@@ -2,37 +2,57 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rageval_action.core.model.snapshot import Snapshot
 
-SOURCES: dict[str, str] = {
-    "folder": "rageval_action.snapshots.read:read_snapshot",
-    "chroma": "rageval_action.snapshots.importers.chroma:load",
-    "faiss": "rageval_action.snapshots.importers.faiss:load",
-    "haystack": "rageval_action.snapshots.importers.documents:load_haystack",
-    "hf": "rageval_action.snapshots.importers.arrow:load_hf",
-    "lancedb": "rageval_action.snapshots.importers.arrow:load_lancedb",
-    "langchain": "rageval_action.snapshots.importers.langchain:load",
-    "llamaindex": "rageval_action.snapshots.importers.llamaindex:load",
-    "meilisearch-export": "rageval_action.snapshots.importers.documents:load_meilisearch",
-    "opensearch-export": "rageval_action.snapshots.importers.documents:load_opensearch",
-    "parquet": "rageval_action.snapshots.importers.arrow:load_parquet",
-    "pgvector": "rageval_action.snapshots.importers.servers:load_pgvector",
-    "pgvector-csv": "rageval_action.snapshots.importers.servers:load_pgvector_csv",
-    "qdrant": "rageval_action.snapshots.importers.servers:load_qdrant",
-    "qdrant-export": "rageval_action.snapshots.importers.documents:load_qdrant",
-    "sqlite-vec": "rageval_action.snapshots.importers.sqlite_vec:load",
-    "vectors": "rageval_action.snapshots.importers.vectors:load",
+
+class Importer(Struct, frozen=True, kw_only=True):
+    """How another store is read.
+
+    Attributes:
+        read: `module:function` of `snapshots.importers`; the function takes a `StoreLocation` and returns a `Table`.
+        options: the options that only this store has.
+        server: its content is known only after it was read, so the cache cannot know it before.
+    """
+
+    read: str
+    options: tuple[str, ...] = ()
+    server: bool = False
+
+
+IN_CHILD = "reader_process:read_store"
+
+IMPORTERS: dict[str, Importer] = {
+    "chroma": Importer(read=IN_CHILD, options=("collection",)),
+    "faiss": Importer(read="faiss:read", options=("chunks",)),
+    "haystack": Importer(read="json_stores:read_haystack"),
+    "hf": Importer(read=IN_CHILD),
+    "lancedb": Importer(read=IN_CHILD, options=("table",)),
+    "langchain": Importer(read="langchain:read", options=("name",)),
+    "llamaindex": Importer(read="llamaindex:read", options=("collection",)),
+    "meilisearch-export": Importer(read="json_stores:read_meilisearch", options=("embedder",)),
+    "opensearch-export": Importer(read="json_stores:read_opensearch"),
+    "parquet": Importer(read=IN_CHILD),
+    "pgvector": Importer(read="servers:read_pgvector", options=("table", "dsn_env"), server=True),
+    "pgvector-csv": Importer(read="servers:read_pgvector_csv"),
+    "qdrant": Importer(
+        read="servers:read_qdrant", options=("collection", "name", "api_key_env"), server=True
+    ),
+    "qdrant-export": Importer(read="json_stores:read_qdrant", options=("name",)),
+    "sqlite-vec": Importer(read=IN_CHILD, options=("table", "texts", "key")),
+    "vectors": Importer(read="vectors:read", options=("chunks", "array")),
 }
-"""Scheme -> `module:function` that takes what follows `scheme:` and returns the loaded snapshot."""
+"""The stores that can stand where a snapshot is asked for, by scheme."""
+
+SOURCES = ("folder", *IMPORTERS)
+"""The schemes of `open_snapshot`."""
 
 
 def open_snapshot(location: str | Path) -> Snapshot:
@@ -52,6 +72,10 @@ def open_snapshot(location: str | Path) -> Snapshot:
             hint=f"Give a folder, or one of: {', '.join(f'{name}:…' for name in sorted(SOURCES))}.",
             where=str(location),
         )
-    module, _, attribute = SOURCES[scheme].partition(":")
-    opened: Callable[[str], Snapshot] = getattr(importlib.import_module(module), attribute)
-    return opened(place)
+    if scheme == "folder":
+        from rageval_action.snapshots.read import read_snapshot
+
+        return read_snapshot(place)
+    from rageval_action.snapshots.importers.stores import open_store
+
+    return open_store(scheme, place)

@@ -10,8 +10,7 @@ import msgspec
 
 from rageval_action.core.model.snapshot import Manifest
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import LFS_MARK
-from rageval_action.snapshots.problems import LFS_HINT, Problems
+from rageval_action.snapshots.problems import Problems, refuse_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,9 +47,7 @@ def read_manifest(folder: Path) -> Manifest:
         message = f"the manifest is larger than {MAX_MANIFEST_BYTES:,} bytes."
         raise SnapshotError("snapshot.bad-manifest", message, where=str(path))
     data = path.read_bytes()
-    if data.startswith(LFS_MARK):
-        message = "this is a Git LFS pointer, not the manifest itself."
-        raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{path}:1")
+    refuse_pointer(data, "the manifest", str(path))
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

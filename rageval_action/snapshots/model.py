@@ -6,13 +6,14 @@ import hashlib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from rageval_action.errors import CannotMeasureError
+from rageval_action.world import REAL_ENVIRONMENT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +61,12 @@ def model_name(given: str) -> str:
     return f"{resolved.parent.name}/{resolved.name}"
 
 
-def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> Embedder:
+def load_model(
+    given: str,
+    revision: str = "",
+    batch_size: int = BATCH_SIZE,
+    environ: Mapping[str, str] = REAL_ENVIRONMENT,
+) -> Embedder:
     """Load a sentence-transformers model from a folder or by name, or a service as `embedding_api` names it.
 
     Loading by name asks the model hub unless `HF_HUB_OFFLINE` is set or the cache holds it. Code that comes with a
@@ -70,11 +76,11 @@ def load_model(given: str, revision: str = "", batch_size: int = BATCH_SIZE) -> 
         CannotMeasureError: `snapshot.embed-extra-missing` or `snapshot.model-not-found`.
     """
     if ":" in given:
+        from rageval_action.snapshots.cache_folder import cache_folder
         from rageval_action.snapshots.embedding_api import ApiEmbedder, is_api
-        from rageval_action.snapshots.importers.folders import cache_folder
 
         if is_api(given):
-            return ApiEmbedder(given, cache_folder() / "embeddings.sqlite")
+            return ApiEmbedder(given, cache_folder(environ) / "embeddings.sqlite", environ=environ)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
         from sentence_transformers import SentenceTransformer

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rageval_action.core.model.hashing import query_key
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import LFS_MARK, read_header
-from rageval_action.snapshots.problems import LFS_HINT
+from rageval_action.snapshots.arrays import array_in
+from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,10 +18,42 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rageval_action.core.model.snapshot import BuildSettings
+
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _KEY_BYTES = 64
-MAX_BYTES = 1 << 32
-MAX_RATIO = 100
+LIMITS = ZipLimits(member=1 << 32, ratio=100, free=100 << 10)
+
+
+def keyed(
+    vectors: Mapping[str, NDArray[np.float32]], settings: BuildSettings
+) -> dict[str, NDArray[np.float32]]:
+    """Query text -> vector, under the keys by which the encoder looks for them."""
+    made_by = {"model": settings.model, "revision": settings.revision, "prefix": settings.query_prefix}
+    return {query_key(**made_by, text=text): vector for text, vector in vectors.items()}
+
+
+def check_query_vectors(
+    vectors: NDArray[np.generic], queries: int, dimension: int, where: str = "--query-embeddings"
+) -> None:
+    """Refuse vectors that are not those of so many queries in a space of so many dimensions.
+
+    Raises:
+        SnapshotError: `snapshot.count-mismatch`, `snapshot.dimension-mismatch` or `snapshot.not-finite`.
+    """
+    if len(vectors) != queries:
+        message = (
+            f"{len(vectors):,} query vectors stand beside {queries:,} queries; row i must belong to query i."
+        )
+        raise SnapshotError("snapshot.count-mismatch", message, where=where)
+    if vectors.shape[1] != dimension:
+        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
+        hint = "They come from two models: embed the queries with the model of the snapshot."
+        raise SnapshotError("snapshot.dimension-mismatch", message, hint=hint, where=where)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(bad):
+        message = f"the query vector in row {bad[0]} holds NaN or infinity ({len(bad)} such rows)."
+        raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")
 
 
 def write_queries(path: Path, vectors: Mapping[str, NDArray[np.float32]]) -> None:
@@ -42,13 +75,11 @@ def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
     """
     where = str(path)
     with path.open("rb") as stream:
-        if stream.read(len(LFS_MARK)) == LFS_MARK:
-            message = "this is a Git LFS pointer, not the query vectors themselves."
-            raise SnapshotError("snapshot.lfs-pointer", message, hint=LFS_HINT, where=f"{where}:1")
+        refuse_pointer(stream.read(len(LFS_MARK)), "the query vectors", where)
     try:
-        with zipfile.ZipFile(path) as archive:
-            keys, vectors = _member(archive, _KEYS, where), _member(archive, _VECTORS, where)
-    except (zipfile.BadZipFile, KeyError, OSError, NotImplementedError, EOFError, ValueError) as error:
+        with path.open("rb") as file, open_zip(file, LIMITS) as archive:
+            keys, vectors = (array_in(archive.read(name), f"{where}/{name}") for name in (_KEYS, _VECTORS))
+    except (ZipError, OSError) as error:
         message = f"this is not an archive of query vectors: {error}."
         hint = "Rebuild the snapshot with --queries."
         raise SnapshotError("snapshot.bad-queries", message, hint=hint, where=where) from error
@@ -56,33 +87,8 @@ def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
     return dict(zip((key.decode("ascii", "replace") for key in keys.tolist()), vectors, strict=True))
 
 
-def _member(archive: zipfile.ZipFile, name: str, where: str) -> NDArray[np.generic]:
-    """One array, after its declared sizes were found to be believable."""
-    info = archive.getinfo(name)
-    if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(info.compress_size, 1024):
-        message = f"{name} unpacks to {info.file_size:,} bytes, which is not believable."
-        raise SnapshotError("snapshot.bad-queries", message, where=where)
-    with archive.open(info) as stream:
-        header = read_header(stream, f"{where}/{name}")  # type: ignore[arg-type]
-        if header.end != info.file_size:
-            message = f"{name} has {info.file_size:,} bytes; its header declares {header.end:,}."
-            raise SnapshotError("snapshot.truncated", message, where=where)
-        data = stream.read()
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
-
-
 def _check(keys: NDArray[np.generic], vectors: NDArray[np.generic], dimension: int, where: str) -> None:
     if keys.ndim != 1 or keys.dtype.kind != "S" or vectors.ndim != 2 or vectors.dtype != np.float32:
         message = "`keys` must be an array of byte strings and `vectors` a float32 matrix."
         raise SnapshotError("snapshot.bad-queries", message, where=where)
-    if len(keys) != len(vectors):
-        message = f"{len(keys)} keys stand beside {len(vectors)} query vectors."
-        raise SnapshotError("snapshot.count-mismatch", message, where=where)
-    if vectors.shape[1] != dimension:
-        message = f"query vectors have dimension {vectors.shape[1]}, the chunks {dimension}."
-        hint = "They come from two models: embed the queries with the model of the snapshot."
-        raise SnapshotError("snapshot.dimension-mismatch", message, hint=hint, where=where)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(bad):
-        message = f"the query vector in row {bad[0]} holds NaN or infinity ({len(bad)} such rows)."
-        raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")
+    check_query_vectors(vectors, len(keys), dimension, where)

@@ -12,10 +12,11 @@ from rageval_action.core.wording.lists import listed
 from rageval_action.errors import SnapshotError, written
 from rageval_action.snapshots import manifest as files
 from rageval_action.snapshots.arrays import Measured, measure, open_matrix
+from rageval_action.snapshots.chunk_lines import read_chunks
 from rageval_action.snapshots.problems import Problems
 from rageval_action.snapshots.queries import read_queries
 from rageval_action.snapshots.remote import fetch
-from rageval_action.snapshots.rows import is_blank, read_chunks, text_notices
+from rageval_action.snapshots.row_checks import check_vectors, text_notices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,14 +27,8 @@ if TYPE_CHECKING:
     from rageval_action.core.model.snapshot import FloatMatrix, Manifest
     from rageval_action.core.model.types import Chunk
 
-UNIT_TOLERANCE = 1e-3
-"""A vector whose norm is this near to 1 counts as normalised."""
-
 _THREAD_FROM_BYTES = 1 << 22
 """Below this, hashing beside decoding saves less than a thread costs."""
-
-_MOST_ZERO_SHARE = 0.01
-_MOST_ZERO_ROWS = 2
 
 
 def read_snapshot(path: Path | str, *, verify_checksums: bool = True) -> Snapshot:
@@ -69,7 +64,7 @@ def _read(folder: Path, *, verify_checksums: bool) -> Snapshot:
     chunks = read_chunks(paths[files.CHUNKS], problems)
     _check_counts(folder, manifest, chunks, shards, problems)
     measured = measure(shards) if shards else _NOTHING
-    _check_rows(chunks, measured, opened, problems)
+    check_vectors(chunks, measured, lambda row: _place(row, opened), problems)
     queries = _queries(paths, manifest, problems)
     hashing.add_to(problems)
     problems.raise_if_any()
@@ -181,23 +176,6 @@ def _check_counts(
             problems.add("snapshot.count-mismatch", where, text)
 
 
-def _check_rows(
-    chunks: Sequence[Chunk], measured: Measured, shards: Mapping[str, FloatMatrix], problems: Problems
-) -> None:
-    """Name the rows that are not finite, and the zero vectors when they are more than an accident."""
-    for row in measured.bad_rows:
-        name = chunks[row].id if row < len(chunks) else "?"
-        text = f'the vector of chunk "{name}" holds NaN or infinity. Embed it again.'
-        problems.add("snapshot.not-finite", _place(row, shards), text)
-    failed = failed_rows(measured.zero_rows, chunks)
-    if failed:
-        text = (
-            f"{len(failed):,} of {len(chunks):,} vectors are zero although their chunks have text, from this row on: "
-            "the embedding failed. Embed them again."
-        )
-        problems.add("snapshot.zero-vector", _place(failed[0], shards), text)
-
-
 def _place(row: int, shards: Mapping[str, FloatMatrix]) -> str:
     """`file row N` of a row counted over all shards; rows are numbered from 0, as in numpy."""
     for where, shard in shards.items():
@@ -205,12 +183,6 @@ def _place(row: int, shards: Mapping[str, FloatMatrix]) -> str:
             return f"{where} row {row}"
         row -= len(shard)
     return f"row {row}"
-
-
-def failed_rows(zero_rows: Sequence[int], chunks: Sequence[Chunk]) -> list[int]:
-    """Rows that are zero though their chunk has text, when they are more than an accident: over 1 % and over 2."""
-    rows = [row for row in zero_rows if row < len(chunks) and not is_blank(chunks[row].text)]
-    return rows if len(rows) > max(_MOST_ZERO_ROWS, _MOST_ZERO_SHARE * len(chunks)) else []
 
 
 def _queries(
@@ -234,7 +206,7 @@ def _vector_notices(
         named = listed([f'{row} ("{chunks[row].id}")' for row in measured.zero_rows], 5)
         count = len(measured.zero_rows)
         said.append(("snapshot.zero-vector", f"{count} vectors are zero and cannot be found: rows {named}."))
-    unit = is_unit(measured)
+    unit = measured.is_unit
     norms = f"norms go from {measured.smallest:.6g} to {measured.largest:.6g}"
     if manifest.normalised and not unit:
         text = f"The manifest says that vectors are normalised, but {norms}; they are searched as they are."
@@ -243,8 +215,3 @@ def _vector_notices(
         text = f"An inner product is not a cosine here: {norms}, and long vectors win."
         said.append(("snapshot.inner-product-unnormalised", text))
     return tuple(Notice(code=code, text=text, where=where) for code, text in said)
-
-
-def is_unit(measured: Measured) -> bool:
-    """True when every vector that is not zero has norm 1 within `UNIT_TOLERANCE`."""
-    return abs(measured.smallest - 1) <= UNIT_TOLERANCE and abs(measured.largest - 1) <= UNIT_TOLERANCE

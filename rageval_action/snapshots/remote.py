@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rageval_action.errors import SnapshotError
+from rageval_action.snapshots.cache_folder import cache_folder
 from rageval_action.snapshots.manifest import sha256_of
 
 if TYPE_CHECKING:
@@ -16,14 +17,6 @@ if TYPE_CHECKING:
 
 _PIECE = 1 << 20
 _SHA256 = re.compile("[0-9a-f]{64}")
-
-
-def cache_folder() -> Path:
-    """`RAGEVAL_CACHE`, else `rageval` in the user's cache folder."""
-    given = os.environ.get("RAGEVAL_CACHE")
-    if given:
-        return Path(given)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rageval"
 
 
 def fetch(url: str, entry: FileEntry | None, where: str) -> Path:

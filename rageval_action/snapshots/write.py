@@ -13,37 +13,23 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from rageval_action.core.model.snapshot import FileEntry, Manifest
+from rageval_action.core.model.snapshot import BuildSettings, FileEntry, Manifest
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, Measured, measure, open_matrix
+from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, measure, open_matrix
 from rageval_action.snapshots.fingerprint import fingerprint
 from rageval_action.snapshots.manifest import CHUNKS, MANIFEST, QUERIES, sha256_of
 from rageval_action.snapshots.problems import Problems
 from rageval_action.snapshots.queries import write_queries
-from rageval_action.snapshots.read import failed_rows, is_unit
-from rageval_action.snapshots.rows import name_repeats
+from rageval_action.snapshots.row_checks import check_vectors, name_repeats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rageval_action.core.model.snapshot import FloatMatrix, Metric
+    from rageval_action.core.model.snapshot import FloatMatrix
     from rageval_action.core.model.types import Chunk
 
 SHARD_BYTES = 1 << 30
 """A shard is at most about this large unless the caller says otherwise."""
-
-
-class About(Struct, frozen=True, kw_only=True):
-    """How the vectors were made and are to be compared; the fields mean what they mean in `Manifest`."""
-
-    metric: Metric = "cosine"
-    model: str = ""
-    revision: str = ""
-    query_prefix: str = ""
-    document_prefix: str = ""
-    chunker: str = ""
-    build_id: str = ""
-    source_commit: str = ""
 
 
 class Contents(Struct, frozen=True, kw_only=True):
@@ -64,7 +50,7 @@ class Contents(Struct, frozen=True, kw_only=True):
 def write_snapshot(
     out: Path,
     contents: Contents,
-    about: About,
+    settings: BuildSettings,
     *,
     dtype: Literal["float32", "float16"] = "float32",
     shard_rows: int = 0,
@@ -77,7 +63,7 @@ def write_snapshot(
     Args:
         out: new or empty folder.
         contents: chunks, vectors, cached query vectors.
-        about: what goes into the manifest.
+        settings: what goes into the manifest as it is.
         dtype: of the vectors on disk.
         shard_rows: rows of one embeddings file; 0 = as many as fit into `SHARD_BYTES`.
 
@@ -91,7 +77,7 @@ def write_snapshot(
     shutil.rmtree(partial, ignore_errors=True)
     try:
         partial.mkdir(parents=True)
-        manifest = _write_files(partial, contents, about, dtype, shard_rows)
+        manifest = _write_files(partial, contents, settings, dtype, shard_rows)
         partial.replace(out)
     except OSError as error:
         message = f"the snapshot cannot be written: {error.strerror or 'the system gave no reason'}."
@@ -124,12 +110,16 @@ def _check_chunks(chunks: Sequence[Chunk]) -> None:
     problems.raise_if_any()
 
 
-def _write_files(folder: Path, contents: Contents, about: About, dtype: str, shard_rows: int) -> Manifest:
+def _write_files(
+    folder: Path, contents: Contents, settings: BuildSettings, dtype: str, shard_rows: int
+) -> Manifest:
     chunks = contents.chunks
     entries = {CHUNKS: _write_chunks(folder / CHUNKS, chunks)}
     shards = _write_vectors(folder, contents, dtype, shard_rows, entries)
     measured = measure(shards)
-    _check_vectors(measured, chunks)
+    problems = Problems()
+    check_vectors(chunks, measured, lambda row: f"vectors row {row}", problems)
+    problems.raise_if_any()
     if contents.query_vectors:
         write_queries(folder / QUERIES, contents.query_vectors)
         entries[QUERIES] = _entry(folder / QUERIES)
@@ -138,10 +128,10 @@ def _write_files(folder: Path, contents: Contents, about: About, dtype: str, sha
         documents=len({chunk.doc for chunk in chunks}),
         dimension=shards[0].shape[1] if shards else 0,
         dtype=cast('Literal["float32", "float16", ""]', dtype if shards else ""),
-        normalised=bool(shards) and is_unit(measured),
+        normalised=bool(shards) and measured.is_unit,
         shards=tuple(name for name in entries if name.startswith("embeddings")),
         files=dict(sorted(entries.items())),
-        **msgspec.structs.asdict(about),
+        **msgspec.structs.asdict(settings),
     )
     manifest = msgspec.structs.replace(manifest, fingerprint=fingerprint(manifest, chunks, shards))
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
@@ -251,18 +241,3 @@ def _blocks(vectors: NDArray[np.floating] | Iterable[NDArray[np.floating]]) -> I
         return [vectors]
     step = max(1, BLOCK_BYTES // max(1, vectors.shape[1] * 8))
     return (vectors[start : start + step] for start in range(0, len(vectors), step))
-
-
-def _check_vectors(measured: Measured, chunks: Sequence[Chunk]) -> None:
-    problems = Problems()
-    for row in measured.bad_rows:
-        text = f'the vector of chunk "{chunks[row].id}" holds NaN or infinity.'
-        problems.add("snapshot.not-finite", f"vectors row {row}", text)
-    failed = failed_rows(measured.zero_rows, chunks)
-    if failed:
-        text = (
-            f"{len(failed):,} of {len(chunks):,} vectors are zero although their chunks have text; the first belongs "
-            f'to "{chunks[failed[0]].id}". The embedding failed: look at the model.'
-        )
-        problems.add("snapshot.zero-vector", f"vectors row {failed[0]}", text)
-    problems.raise_if_any()

@@ -11,22 +11,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action import pipeline
 from rageval_action.action.flow import run
 from rageval_action.action.inputs import read_inputs
 from rageval_action.action.session import Session
-from rageval_action.cli.common import configure
+from rageval_action.cli.configuration import configure
 from rageval_action.config import Config
 from rageval_action.core.model.record import GitInfo, RunRecord, encode
-from rageval_action.github.api import Api, Budget
-from rageval_action.github.context import Token
-from rageval_action.github.workflow import Log
+from rageval_action.github.api import LIMITS, Api
+from rageval_action.github.runner import Token
+from rageval_action.github.workflow_commands import Log
+from rageval_action.http_client import Budget
 from rageval_action.world import real_world
 from tests.action.world import EXAMPLES, Ended, Workspace
 from tests.fakes.github_server import TOKEN
-from tests.unit.github.conftest import FastClock, runner_for
-from tests.unit.github.test_workflow import runner_reads
+from tests.unit.github.conftest import FastClock, network, runner_for
+from tests.unit.github.test_workflow_commands import runner_reads
 
 EVALUATE = pipeline.evaluate
 
@@ -40,8 +42,6 @@ def measured(side: str) -> RunRecord:
 
 def record_of(side: str, sha: str, **given: Any) -> RunRecord:
     """That record as made at the commit `sha`."""
-    from msgspec.structs import replace
-
     made = measured(side)
     git = GitInfo(sha=sha, ref=given.pop("ref", "refs/heads/main"), event=given.pop("event", "push"))
     given.setdefault("golden", replace(made.record.golden, path="golden.jsonl"))
@@ -96,20 +96,18 @@ def run_inside(
 
     def api() -> Api:
         budget = Budget(float(inputs.network_budget), clock)
-        made = Api(runner.api_url, runner.repository, Token(token), budget, clock)
-        made._timeout = lambda: (0.3, 0.3)  # type: ignore[method-assign]
-        return made
+        limits = replace(LIMITS, connect_s=0.3, read_s=0.3)
+        return Api(runner.api_url, runner.repository, Token(token), budget, network, limits=limits)
 
     session = Session(
         runner=runner,
         inputs=inputs,
-        environ=environ,
         token=Token(token),
         runtime_token=Token(environ.pop("ACTIONS_RUNTIME_TOKEN", "")),
         log=log,
         reading=api(),
         writing=api(),
-        world=real_world(),
+        world=replace(real_world(), environ=environ),
     )
     with canned(monkeypatch, sha), monkeypatch.context() as patch:
         patch.chdir(place.checkout)

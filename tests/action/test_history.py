@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.github.branch import MARKER
+from rageval_action.github.data_branch import MARKER
 from tests.action import inside
 from tests.action.inside import measured, members_of, record_of, run_inside
 from tests.action.world import MERGE, Ended, Workspace, pull_request

@@ -223,7 +223,7 @@ def test_hostile_text_in_ids_queries_and_paths(
     from rageval_action import pipeline
     from rageval_action.core.model.types import Notice
     from tests.unit.core.wording.test_escape import parse, render
-    from tests.unit.github.test_workflow import commands
+    from tests.unit.github.test_workflow_commands import commands
 
     workspace.policy(recorded)
     made = record_of("candidate", MERGE)

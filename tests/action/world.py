@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW
 from tests.fakes.github_server import TOKEN, FakeGitHub
-from tests.unit.github.test_workflow import commands, runner_reads
+from tests.unit.github.test_workflow_commands import commands, runner_reads
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

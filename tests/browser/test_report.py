@@ -13,8 +13,7 @@ from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.model.types import Grades, Hit
 from rageval_action.core.wording import numbers
-from rageval_action.reports.html import html
-from rageval_action.reports.page import page
+from rageval_action.reports.html_report import html, page
 from tests.unit.reports import situations
 from tests.unit.reports.situations import SITUATIONS
 

@@ -16,9 +16,8 @@ import pytest
 
 from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import RagevalError
-from rageval_action.snapshots.importers.place import files_of
-from rageval_action.snapshots.importers.registry import IMPORTERS
-from rageval_action.snapshots.interface import open_snapshot
+from rageval_action.snapshots.importers.location import files_of
+from rageval_action.snapshots.interface import IMPORTERS, open_snapshot
 from tests.contracts import test_sources, test_store_versions
 
 ARCHIVED = {
@@ -196,7 +195,7 @@ FOLDERS = ("chroma", "hf", "lancedb", "langchain", "llamaindex")
 @pytest.mark.parametrize("kind", FOLDERS)
 @pytest.mark.parametrize("way", ["a link beside", "a link instead", "a folder linked", "a pipe"])
 def test_what_leads_out_of_a_folder(kind: str, way: str, tmp_path: Path) -> None:
-    from rageval_action.snapshots.importers.registry import import_store
+    from rageval_action.snapshots.importers.stores import import_store
 
     place = store(kind, tmp_path / "store")
     path = parts(place)[0]

@@ -11,13 +11,14 @@ import faiss
 import numpy as np
 import pytest
 
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Chunk
 from rageval_action.errors import RagevalError
-from rageval_action.snapshots.importers import worker
-from rageval_action.snapshots.importers.registry import IMPORTERS, import_store
-from rageval_action.snapshots.interface import SOURCES, open_snapshot
+from rageval_action.snapshots.importers import reader_process
+from rageval_action.snapshots.importers.stores import import_store
+from rageval_action.snapshots.interface import IMPORTERS, SOURCES, open_snapshot
 from rageval_action.snapshots.read import read_snapshot
-from rageval_action.snapshots.write import About, Contents, write_snapshot
+from rageval_action.snapshots.write import Contents, write_snapshot
 from tests.contracts.built import _KEPT
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_postgres
@@ -41,13 +42,13 @@ def readers() -> set[int]:
     for children in Path("/proc/self/task").glob("*/children"):
         for child in map(int, children.read_text().split()):
             command = Path(f"/proc/{child}/cmdline")
-            if command.is_file() and b"importers.worker" in command.read_bytes():
+            if command.is_file() and b"importers.reader_process" in command.read_bytes():
                 running.add(child)
     return running
 
 
 def _folder(at: Path) -> str:
-    write_snapshot(at / "index", Contents(chunks=CHUNKS, vectors=vectors()), About(metric="cosine"))
+    write_snapshot(at / "index", Contents(chunks=CHUNKS, vectors=vectors()), BuildSettings(metric="cosine"))
     return f"folder:{at}/index"
 
 
@@ -238,7 +239,7 @@ def test_a_reader_that_takes_too_long_is_ended(location: str, monkeypatch: pytes
     scheme = location.partition(":")[0]
     if scheme in IN_PROCESS:
         pytest.skip(IN_PROCESS[scheme])
-    monkeypatch.setattr(worker, "TIMEOUT_S", 0.01)
+    monkeypatch.setattr(reader_process, "TIMEOUT_S", 0.01)
     with pytest.raises(RagevalError) as caught:
         open_snapshot(location)
     assert caught.value.code == "snapshot.import-timeout"

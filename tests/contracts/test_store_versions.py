@@ -19,7 +19,13 @@ from tools.make_store_fixtures import RECIPES
 CASES = {name: (stored, case) for name, stored, case in cases()}
 GOOD = [name for name, (_, case) in CASES.items() if "refused" not in case]
 REFUSED = [name for name, (_, case) in CASES.items() if "refused" in case]
-LIBRARIES = {"chroma": "chromadb", "lancedb": "lancedb", "hf": "pyarrow", "parquet": "pyarrow"}
+LIBRARIES = {
+    "chroma": "chromadb",
+    "hf": "pyarrow",
+    "lancedb": "lancedb",
+    "parquet": "pyarrow",
+    "sqlite-vec": "sqlite_vec",
+}
 """What an import needs beside the base install."""
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rageval_action.cli.common import write_text
 from rageval_action.cli.main import run
-from rageval_action.cli.output import write_json
+from rageval_action.cli.output import write_json, write_text
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.store import write_lines
 from tests.project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from rageval_action.core.model.record import Record
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Chunk
-from rageval_action.snapshots.write import About, Contents, write_snapshot
+from rageval_action.snapshots.write import Contents, write_snapshot
 from tests.fakes import embedders
 from tests.fakes.server import FakeService, Reply, Request
 from tests.project import DOCUMENTS, GOLDEN, rageval, write_golden
@@ -28,7 +29,9 @@ def project(tmp_path: Path) -> Path:
     chunks = [Chunk(id=f"{name}#0", doc=name, text=text) for name, text in DOCUMENTS.items()]
     vectors = np.array([embedders.embed(chunk.text) for chunk in chunks], dtype=np.float32)
     write_snapshot(
-        tmp_path / "index", Contents(chunks=chunks, vectors=vectors), About(metric="ip", model="openai:m")
+        tmp_path / "index",
+        Contents(chunks=chunks, vectors=vectors),
+        BuildSettings(metric="ip", model="openai:m"),
     )
     return tmp_path
 

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure
+from rageval_action.cli.configuration import configure
 from rageval_action.config import Config
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.policy import DropGate, FloorGate, KeepGate
 from rageval_action.core.model.hashing import query_key
 from rageval_action.core.model.record import Record, RunRecord
 from rageval_action.core.model.snapshot import Snapshot
@@ -292,7 +293,7 @@ def test_demo_shows_five_causes_and_gains_too(told: ComparisonDocument) -> None:
 def test_demo_shows_a_slice_that_cannot_be_decided(told: ComparisonDocument) -> None:
     undecided = [result.gate for result in told.gates if result.state == "inconclusive"]
 
-    assert any(gate.get("slice") for gate in undecided)
+    assert any(isinstance(gate, DropGate) and gate.slice for gate in undecided)
     assert any(result.state == "pass" for result in told.gates)
 
 
@@ -301,7 +302,8 @@ def test_readme_tells_what_the_demo_shows(told: ComparisonDocument, rows: list[d
     headline = next(row for row in told.measures if row.measure == "recall@5" and row.slice is None)
     states = {gate.text.partition(" dropped")[0]: gate.state for gate in told.gates}
     critical, floor = (
-        next(gate for gate in told.gates if key in gate.gate) for key in ("must_not_lose", "min")
+        next(result for result in told.gates if isinstance(result.gate, kind))
+        for kind in (KeepGate, FloorGate)
     )
     gone = [change for change in told.queries if change.cause == "not-indexed"]
 
@@ -310,7 +312,8 @@ def test_readme_tells_what_the_demo_shows(told: ComparisonDocument, rows: list[d
     assert (states["recall@5"], states["recall@5 of tag:exact-term"]) == ("fail", "inconclusive")
     assert (critical.state, critical.text.count("q0")) == ("fail", 1)
     assert "One critical question is lost" in readme
-    assert (floor.state, floor.gate["min"]) == ("pass", 0.6)
+    assert isinstance(floor.gate, FloorGate)
+    assert (floor.state, floor.gate.min) == ("pass", 0.6)
     assert "The floor of 0.60 holds" in readme
     about = {row["id"] for row in rows if "snapshot-build" in judged_ids(row)}
     assert sorted(change.change for change in told.queries if change.id in about) == [

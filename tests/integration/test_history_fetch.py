@@ -9,15 +9,16 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from rageval_action.cli import history_fetch
 from rageval_action.cli.main import run
 from rageval_action.core.model.record import Record
 from rageval_action.core.series.history import history, point
+from rageval_action.world import real_world
 from tests.fakes.github import REPOSITORY
 from tests.fakes.github_server import TOKEN, FakeGitHub
 from tests.unit.github.conftest import FastClock
-from tests.unit.github.test_history import put, record_of
+from tests.unit.github.test_history_records import put, record_of
 
 BRANCH = "rageval-history"
 
@@ -30,7 +31,6 @@ def github(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGitHub]:
             put(fake, number, sha, expired=number == 1)
         monkeypatch.setenv("GITHUB_API_URL", fake.url)
         monkeypatch.setenv("GITHUB_TOKEN", TOKEN)
-        monkeypatch.setattr(history_fetch, "Clock", FastClock().handle)
         yield fake
     assert fake.broken == []
 
@@ -49,7 +49,7 @@ class Ran:
 def rageval(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
     def call(*words: object) -> Ran:
         monkeypatch.setattr("sys.argv", ["rageval", "history", *map(str, words), "--json", "-"])
-        code = run()
+        code = run(replace(real_world(), clock=FastClock().handle()))
         return Ran(code, *capsys.readouterr())
 
     return call

@@ -11,8 +11,9 @@ from click.testing import CliRunner, Result
 
 from rageval_action.cli.probe import probe
 from rageval_action.core.labels.deny_probes import STRANGER, deny_probes, report
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Chunk, ChunkAcl, Hit, Query, Ranking, Run
-from rageval_action.snapshots.write import About, Contents, write_snapshot
+from rageval_action.snapshots.write import Contents, write_snapshot
 
 CHUNKS = [
     Chunk(id="open", doc="d1", text="how to reset a password"),
@@ -23,7 +24,11 @@ CHUNKS = [
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    write_snapshot(tmp_path / "index", Contents(chunks=CHUNKS, vectors=np.eye(3, dtype=np.float32)), About())
+    write_snapshot(
+        tmp_path / "index",
+        Contents(chunks=CHUNKS, vectors=np.eye(3, dtype=np.float32)),
+        BuildSettings(metric="cosine"),
+    )
     rows = [{"id": f"q{at}", "query": f"reset password {at}", "relevant": ["open"]} for at in range(5)]
     (tmp_path / "golden.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return tmp_path

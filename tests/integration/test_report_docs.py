@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action import pipeline
-from rageval_action.cli.common import configure
-from rageval_action.core.comparing.loss_clusters import ADVICE
+from rageval_action.cli.configuration import configure
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.sentences.cause_words import ADVICE
 from rageval_action.core.model.record import GitInfo, RunRecord
 from rageval_action.core.series.history import MOST_KEPT, point
+from rageval_action.reports.comment_and_summary import comment as rendered
 from rageval_action.reports.links import Links
-from rageval_action.reports.render import markdown
 from rageval_action.reports.view import view
 from rageval_action.world import real_world
 
@@ -73,7 +73,7 @@ def told(runs: dict[str, RunRecord]) -> ComparisonDocument:
 
 @pytest.fixture(scope="module")
 def comment(told: ComparisonDocument, runs: dict[str, RunRecord]) -> str:
-    return markdown(view(told, runs["candidate"].record), LINKS)
+    return rendered(view(told, runs["candidate"].record), LINKS)
 
 
 def test_the_example_comment_is_the_one_that_the_examples_get(comment, request):
@@ -183,10 +183,3 @@ def test_every_advice_is_documented_with_its_source():
     page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
     for name, advice in ADVICE.items():
         assert f"| {name} | {advice.text} | {advice.source} |" in page
-
-
-def test_every_block_of_the_template_is_documented():
-    template = (ROOT / "rageval_action/reports/templates/comment.md.j2").read_text(encoding="utf-8")
-    page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
-    for block in re.findall(r"{% block (\w+) %}", template):
-        assert f"`{block}`" in page

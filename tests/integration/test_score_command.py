@@ -132,7 +132,10 @@ def test_a_clean_pair_has_no_warnings(folder: Path) -> None:
 def test_only_the_first_queries_of_a_warning_are_named(folder: Path) -> None:
     (folder / "qrels.txt").write_text(QRELS + "".join(f"m{at} 0 a 1\n" for at in range(9)))
     text = as_json(folder)["warnings"][0]["text"]
-    assert text == "10 queries (q2, m0, m1, m2, m3, …) of the qrels not in the run: scored 0 and counted."
+    assert (
+        text
+        == "10 queries (q2, m0, m1, m2, m3 and 5 more) of the qrels not in the run: scored 0 and counted."
+    )
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.model.record import RANKINGS, RECORD, RunRecord, decode, encode
 from rageval_action.core.model.types import EvidenceItem, EvidenceItems, Groups, Unanswerable, Unit
 from rageval_action.errors import RecordError
-from rageval_action.reports.render import markdown
+from rageval_action.reports.comment_and_summary import comment
 from rageval_action.reports.terminal import plain
 from rageval_action.reports.view import view
 from tests.builders import FILLERS, TODAY, plain_chunks, row, run
@@ -102,11 +102,9 @@ def told(before: RunRecord, after: RunRecord) -> None:
     measures = parse_measures(["recall@5", "mrr", "hit@5", "ndcg_exp@5", "judged@5", "map"])
     comparison = compare(before, after, measures)
     verdict = judge(Policy(gates=GATES), after, comparison, today=TODAY)
-    made = document(
-        verdict, after.record.k, comparison, BaselineInfo(run_id="r", sha="", rung="file", age_s=0.0)
-    )
+    made = document(verdict, after, comparison, BaselineInfo(run_id="r", sha="", rung="file", age_s=0.0))
     shown = view(made, after.record)
-    markdown(shown)
+    comment(shown)
     list(plain(shown))
     encode(after)
 

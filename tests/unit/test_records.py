@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from rageval_action import records
 from rageval_action.core.model.record import MEMBERS, RANKINGS, RECORD, encode
 from rageval_action.errors import RecordError
-from rageval_action.records import check_out, read_record, write_files
+from rageval_action.records import LIMITS, check_out, read_record, write_files
 from tests.builders import ranked
 
 RUN = ranked([1, 3, 0])
@@ -83,7 +83,7 @@ class TestRead:
 
     def test_other_compressions_are_refused(self, tmp_path: Path) -> None:
         path = zipped(tmp_path / "run.zip", FILES, zipfile.ZIP_BZIP2)
-        with pytest.raises(RecordError, match="packed in a way") as caught:
+        with pytest.raises(RecordError, match="compressed by an unusual method") as caught:
             read_record(path)
         assert caught.value.code == "record.bad-zip"
 
@@ -99,32 +99,25 @@ class TestRead:
         assert caught.value.code == "record.bad-zip"
 
     def test_a_bomb_is_refused_unread(self, tmp_path: Path) -> None:
-        path = zipped(tmp_path / "run.zip", {**FILES, RANKINGS: b" " * (records.RATIO_FREE_BYTES + 1)})
-        with pytest.raises(RecordError, match=r"rankings\.jsonl unpacks to 10485761 bytes") as caught:
+        path = zipped(tmp_path / "run.zip", {**FILES, RANKINGS: b" " * (LIMITS.free + 1)})
+        with pytest.raises(RecordError, match=r"rankings\.jsonl unpacks to 10,485,761 bytes") as caught:
             read_record(path)
         assert caught.value.code == "record.too-large"
 
-    def test_a_small_member_may_pack_well(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_small_member_may_pack_well(self, tmp_path: Path) -> None:
         rows = FILES[RANKINGS]
-        monkeypatch.setattr(records, "MAX_RATIO", 1)
-        monkeypatch.setattr(records, "RATIO_FREE_BYTES", len(rows))
-        read_record(zipped(tmp_path / "run.zip", FILES))
-        monkeypatch.setattr(records, "RATIO_FREE_BYTES", len(rows) - 1)
+        read_record(zipped(tmp_path / "run.zip", FILES), replace(LIMITS, ratio=1, free=len(rows)))
         with pytest.raises(RecordError):
-            read_record(tmp_path / "run.zip")
+            read_record(tmp_path / "run.zip", replace(LIMITS, ratio=1, free=len(rows) - 1))
 
-    def test_members_have_a_largest_size(
-        self, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_members_have_a_largest_size(self, tmp_path: Path, folder: Path) -> None:
         largest = max(map(len, FILES.values()))
         path = zipped(tmp_path / "run.zip", FILES)
-        monkeypatch.setattr(records, "MAX_MEMBER_BYTES", largest)
-        read_record(folder)
-        read_record(path)
-        monkeypatch.setattr(records, "MAX_MEMBER_BYTES", largest - 1)
+        read_record(folder, replace(LIMITS, member=largest))
+        read_record(path, replace(LIMITS, member=largest))
         for location in (folder, path):
             with pytest.raises(RecordError) as caught:
-                read_record(location)
+                read_record(location, replace(LIMITS, member=largest - 1))
             assert caught.value.code == "record.too-large"
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

@@ -21,7 +21,7 @@ from tests.action.inside import members_of  # noqa: E402
 from tests.action.world import HEAD, MERGE, pull_request  # noqa: E402
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW  # noqa: E402
 from tests.fakes.github_server import TOKEN, FakeGitHub  # noqa: E402
-from tests.unit.github.test_workflow import runner_reads  # noqa: E402
+from tests.unit.github.test_workflow_commands import runner_reads  # noqa: E402
 
 if TYPE_CHECKING:
     from tools.image.image_test import Engine

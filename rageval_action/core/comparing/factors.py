@@ -1,4 +1,4 @@
-"""What differs between two runs beside their scores: the corpus, the set-up, the golden set (design §8)."""
+"""What differs between two runs beside their scores: the corpus, the set-up, the golden set."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from rageval_action.core.model.corpus import Corpus
 from rageval_action.core.model.record import FILE_CHECKSUM, Record, SnapshotInfo
-from rageval_action.core.model.types import Notice
-from rageval_action.core.wording.lists import listed, plural, queries
+from rageval_action.core.wording.lists import plural, queries
 
 TURNED_OVER = 0.5
 """From this share of new chunk ids on, a corpus counts as chunked anew."""
@@ -65,7 +64,7 @@ class Turnover(Struct, frozen=True, kw_only=True):
         return self.new_ids < TURNED_OVER <= min(self.rewritten, self.recut)
 
 
-class Relabelling(Struct, frozen=True, kw_only=True):
+class GoldenChanges(Struct, frozen=True, kw_only=True):
     """How the golden set differs. Every field holds query ids.
 
     Attributes:
@@ -128,13 +127,13 @@ def _among(values: NDArray[np.uint64], pool: NDArray[np.uint64]) -> NDArray[np.b
     return found
 
 
-def factors(before: Record, after: Record, corpus: Turnover, golden: Relabelling) -> tuple[Factor, ...]:
+def factors(before: Record, after: Record, corpus: Turnover, golden: GoldenChanges) -> tuple[Factor, ...]:
     """Every part of the set-up that differs, the retrieval side first, then the judging side."""
     old, new = _without_common(before, after), _without_common(after, before)
     found = [
-        Factor(name=name, before=told(old), after=told(new))
-        for name, told in _COMPARED.items()
-        if told(before) != told(after)
+        Factor(name=name, before=value(old), after=value(new))
+        for name, value in _COMPARED.items()
+        if value(before) != value(after)
     ]
     known = {factor.name for factor in found}
     found += _content(before, after, corpus, known)
@@ -159,14 +158,8 @@ def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -
     old, new = before.snapshot, after.snapshot
     counts_changed = corpus.documents_added or corpus.documents_removed or old.chunks != new.chunks
     if counts_changed or (corpus.same_texts < 1.0 and "chunker" not in known):
-        told = f"{corpus.documents_added} added, {corpus.documents_removed} removed"
-        return [
-            Factor(
-                name="corpus",
-                before=_size(old),
-                after=f"{_size(new)}: {told}",
-            )
-        ]
+        moved = f"{corpus.documents_added} added, {corpus.documents_removed} removed"
+        return [Factor(name="corpus", before=_size(old), after=f"{_size(new)}: {moved}")]
     if old.fingerprint != new.fingerprint and not known & {"model", "chunker", "metric"}:
         return [Factor(name="snapshot", before=old.fingerprint[:12], after=new.fingerprint[:12])]
     return []
@@ -176,24 +169,24 @@ def _size(snapshot: SnapshotInfo) -> str:
     return f"{plural(snapshot.documents, 'document')}, {plural(snapshot.chunks, 'chunk')}"
 
 
-def _checksums(before: Record, after: Record, golden: Relabelling, known: set[str]) -> list[Factor]:
+def _checksums(before: Record, after: Record, golden: GoldenChanges, known: set[str]) -> list[Factor]:
     """What only its checksum tells apart; a record that has none of something says nothing about it.
 
-    Query vectors are made anew by another model and for other queries; that is told as what it is.
+    Query vectors are made anew by another model and for other queries; these are factors of their own.
     """
-    told = {
+    sums = {
         "run file": tuple(str(one.retriever.parameters.get(FILE_CHECKSUM, "")) for one in (before, after))
     }
     if "model" not in known and not (golden.new or golden.removed or golden.changed):
-        told["query vectors"] = before.snapshot.query_vectors_sha256, after.snapshot.query_vectors_sha256
+        sums["query vectors"] = before.snapshot.query_vectors_sha256, after.snapshot.query_vectors_sha256
     return [
         Factor(name=name, before=old[:12], after=new[:12])
-        for name, (old, new) in told.items()
+        for name, (old, new) in sums.items()
         if old and new and old != new
     ]
 
 
-def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
+def _golden(before: Record, after: Record, golden: GoldenChanges) -> list[Factor]:
     counts = {
         "relabelled": golden.relabelled,
         "retagged": golden.retagged,
@@ -201,11 +194,11 @@ def _golden(before: Record, after: Record, golden: Relabelling) -> list[Factor]:
         "removed": golden.removed,
         "reworded": golden.changed,
     }
-    told = ", ".join(f"{len(ids)} {what}" for what, ids in counts.items() if ids)
-    if not told:
+    changed = ", ".join(f"{len(ids)} {what}" for what, ids in counts.items() if ids)
+    if not changed:
         return []
     old, new = before.golden.queries, after.golden.queries
-    return [Factor(name="golden set", before=queries(old), after=f"{queries(new)}: {told}")]
+    return [Factor(name="golden set", before=queries(old), after=f"{queries(new)}: {changed}")]
 
 
 def _model(record: Record) -> str:
@@ -235,70 +228,58 @@ _COMPARED: dict[str, Callable[[Record], str]] = {
 """Factor -> what a record says about it."""
 
 
-def warnings(
+class Caveat(Struct, frozen=True, kw_only=True):
+    """What a reader must know before looking at a number, by its code.
+
+    Attributes:
+        names: the query ids (`several-factors`: the factors) that it is about.
+        turnover: of `corpus.…`. failed, queries: of `baseline.errors`. depth: of `depth`.
+    """
+
+    code: str
+    names: tuple[str, ...] = ()
+    turnover: Turnover | None = None
+    failed: int = 0
+    queries: int = 0
+    depth: int = 0
+
+
+def caveats(
     before: Record,
     after: Record,
     found: Sequence[Factor],
     corpus: Turnover,
-    golden: Relabelling,
+    golden: GoldenChanges,
     uprooted: Sequence[str] = (),
-) -> tuple[Notice, ...]:
-    """What a reader must know before looking at a number, most important first.
+) -> tuple[Caveat, ...]:
+    """Every caveat of a comparison, most important first.
 
     `uprooted` are the queries whose labels name what has moved.
     """
-    notes = _corpus_notes(corpus)
+    notes = []
+    if corpus.rechunked or corpus.new_ids >= TURNED_OVER:
+        code = "corpus.rechunked" if corpus.rechunked else "corpus.replaced"
+        notes.append(Caveat(code=code, turnover=corpus))
     if corpus.in_place and uprooted:
-        text = f"labels no longer mean the same text: {queries(len(uprooted))} ({listed(uprooted)})"
-        notes.append(Notice(code="labels.rewritten", text=text))
+        notes.append(Caveat(code="labels.rewritten", names=tuple(uprooted)))
     if before.errors >= MANY_ERRORS * before.golden.queries:
-        text = f"the baseline's retriever failed for {before.errors} of {queries(before.golden.queries)}: "
-        notes.append(Notice(code="baseline.errors", text=f"{text}anything looks better than that"))
+        notes.append(Caveat(code="baseline.errors", failed=before.errors, queries=before.golden.queries))
     mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
     if "chunker" in mixed and not (corpus.documents_added or corpus.documents_removed):
-        mixed = [
-            name for name in mixed if name != "corpus"
-        ]  # another number of chunks is what a chunker is for
+        mixed = [name for name in mixed if name != "corpus"]  # a chunker is there to make other chunks
     if len(mixed) > 1:
-        text = f"{', '.join(mixed)} changed at once: the comparison cannot tell which of them moved the score"
-        notes.append(Notice(code="several-factors", text=text))
-    notes += _golden_notes(golden)
+        notes.append(Caveat(code="several-factors", names=tuple(mixed)))
+    by_code = {
+        "golden.removed": golden.removed,
+        "golden.reworded": golden.changed,
+        "golden.new": golden.new,
+        "golden.relabelled": golden.relabelled,
+        "golden.retagged": golden.retagged,
+        "labels.stored": golden.stored,
+        "labels.moved": golden.moved,
+    }
+    notes += [Caveat(code=code, names=ids) for code, ids in by_code.items() if ids]
     depths = before.retriever.depth, after.retriever.depth
     if depths[0] != depths[1]:
-        text = f"both sides are scored at depth {min(depths)}, the smaller of the two"
-        notes.append(Notice(code="depth", text=text))
+        notes.append(Caveat(code="depth", depth=min(depths)))
     return tuple(notes)
-
-
-def _corpus_notes(corpus: Turnover) -> list[Notice]:
-    if corpus.new_ids < TURNED_OVER:
-        rewritten = round(100 * corpus.rewritten)
-        text = f"re-chunked: {rewritten} % of the chunk ids that stayed hold another text"
-        return [Notice(code="corpus.rechunked", text=text)] if corpus.rechunked else []
-    ids, texts = round(100 * corpus.new_ids), round(100 * corpus.same_texts)
-    if corpus.rechunked:
-        return [
-            Notice(code="corpus.rechunked", text=f"re-chunked: {ids} % of ids new, {texts} % of texts known")
-        ]
-    text = f"another corpus: {ids} % of ids new, {texts} % of texts known, documents kept: {corpus.documents_kept}"
-    return [Notice(code="corpus.replaced", text=text)]
-
-
-def _golden_notes(golden: Relabelling) -> list[Notice]:
-    told = {
-        "golden.removed": (golden.removed, "no longer in the golden set, so not compared"),
-        "golden.reworded": (golden.changed, "reworded, so not compared"),
-        "golden.new": (golden.new, "new in the golden set, so not compared"),
-        "golden.relabelled": (golden.relabelled, "judged by other labels than before"),
-        "golden.retagged": (golden.retagged, "in other slices than before"),
-        "labels.stored": (
-            golden.stored,
-            "scored by its own labels in the baseline, since the new ones name what it did not have",
-        ),
-        "labels.moved": (golden.moved, "not judged by the old labels, since what these name has moved"),
-    }
-    return [
-        Notice(code=code, text=f"{what}: {queries(len(ids))} ({listed(ids)})")
-        for code, (ids, what) in told.items()
-        if ids
-    ]

@@ -1,4 +1,4 @@
-"""Lost queries grouped by what they share, each group with the change that such a pattern calls for."""
+"""Lost queries grouped by what they share, each group with the code of the advice that fits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rageval_action.core.comparing.query_changes import QueryChange
+from rageval_action.core.measuring.miss_causes import CAUSES
 
 Kind = Literal["cause", "rival", "slice"]
 
@@ -24,73 +25,8 @@ BEATEN = ("outranked", "below-depth")
 """Causes that say no more than that other texts rank above the right one."""
 
 
-class Advice(Struct, frozen=True):
-    """What to try, and where that is founded: `source` names a paper, a manual or a standard."""
-
-    text: str
-    source: str
-
-
-ADVICE: dict[str, Advice] = {
-    "exact-terms": Advice(
-        "Names, codes and options are lost to texts that are merely about the subject: add a lexical retriever and "
-        "fuse the two rankings (hybrid search).",
-        "Thakur et al. 2021 (BEIR): BM25 beats dense models on several exact-match sets; Cormack et al. 2009 "
-        "(reciprocal rank fusion)",
-    ),
-    "outranked-close": Advice(
-        "The right text is just below the cut: rerank the first 50 with a cross-encoder, or feed the generator a "
-        "few more.",
-        "Nogueira & Cho 2019 (passage re-ranking with BERT)",
-    ),
-    "outranked": Advice(
-        "Other texts rank far above the right one: look at the embedding model, its prefixes and the chunk size "
-        "first.",
-        "Wang et al. 2022 (E5: query and passage prefixes); Karpukhin et al. 2020 (DPR)",
-    ),
-    "not-indexed": Advice(
-        "Neither the id nor its texts are in the index: look at ingestion (deleted, filtered out, never split into "
-        "chunks, or renamed and cut anew at once).",
-        "the record's corpus hashes: neither the id nor half of its texts are there",
-    ),
-    "re-identified": Advice(
-        "The text is there under another id: nothing was lost but the label. Anchor labels to evidence quotes or "
-        "document ids.",
-        "the record's corpus hashes: the same text, another id",
-    ),
-    "duplicate": Advice(
-        "An identical text took the place: remove duplicates when indexing, or judge both copies relevant.",
-        "Bernstein & Zobel 2005 (redundant documents distort evaluation)",
-    ),
-    "acl-filtered": Advice(
-        "The asking principal may not see the text any more: look at the access lists that ingestion wrote.",
-        "the access rule of the snapshot format",
-    ),
-    "below-depth": Advice(
-        "The text is indexed but not among the candidates at all: compare chunking and embedding model with those "
-        "the corpus was indexed with; check the query prefix.",
-        "Wang et al. 2022 (E5: a missing prefix costs recall)",
-    ),
-    "retriever-error": Advice(
-        "The retriever failed: look at its log before looking at any score.",
-        "the record's `error` of each query",
-    ),
-    "rival": Advice(
-        "One document pushes the right ones out of several queries: it may be too general, too long or a copy. "
-        "Split it, merge it or take it out of the index.",
-        "Radovanović et al. 2010 (hubs in nearest-neighbour search)",
-    ),
-    "right-document": Advice(
-        "The right document is found but not the right part of it: change the chunk size or overlap, or join "
-        "neighbouring chunks when answering.",
-        "Callan 1994 (passage-level evidence)",
-    ),
-    "slice": Advice(
-        "The losses gather in one part of the questions: look at that part alone before changing anything global.",
-        "the slices of this comparison",
-    ),
-}
-"""Pattern -> what to try. Shown with every group, and explained in `docs/reports.md`."""
+ADVISED = frozenset(CAUSES) - {"query-changed", "no-relevant-retrieved-before"}
+"""Causes that call for a change of their own."""
 
 
 class Cluster(Struct, frozen=True, kw_only=True):
@@ -100,7 +36,8 @@ class Cluster(Struct, frozen=True, kw_only=True):
         kind: grouped by primary cause, by a shared rival document, or by a slice that holds too many of the losses.
         name: the cause, the rival's id, or the slice.
         queries: ids, worst first.
-        advice: key into `ADVICE`. fitting: how many of the queries it is about; the others are only alike in cause.
+        advice: code of what to try (`sentences.cause_words.ADVICE`).
+        fitting: how many of the queries it is about; the others are only alike in cause.
     """
 
     kind: Kind
@@ -152,11 +89,11 @@ def _cause(cause: str, members: Sequence[QueryChange]) -> Cluster:
 
 
 def advice_of(cause: str, tags: Sequence[str]) -> str:
-    """Key into `ADVICE` for one missed item; the tag `close` (a rank of at most 2k) says "just below the cut"."""
+    """Code of the advice for one missed item; the tag `close` (a rank of at most 2k) says "just below the cut"."""
     for tag, advice in (("right-document", "right-document"), ("close", "outranked-close")):
         if cause == "outranked" and tag in tags:
             return advice
-    return cause if cause in ADVICE else "outranked"
+    return cause if cause in ADVISED else "outranked"
 
 
 def _rivals(lost: Sequence[QueryChange]) -> list[Cluster]:

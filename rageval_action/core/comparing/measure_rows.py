@@ -37,7 +37,7 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
     Attributes:
         slice: None = all queries.
         n: queries for which the measure is defined on both sides.
-        delta: candidate − baseline, both under the labels of this view.
+        delta: candidate − baseline, both under the labels of this table.
         ci: two-sided 95 % percentile interval of `delta` (paired bootstrap).
         bounds: guarded one-sided 95 % bounds of `delta`, for the non-inferior rule.
         p: two-sided sign-flip; `p_adjusted` by Holm over slices × measures, None on the row of all queries and for
@@ -68,7 +68,7 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
     small: bool = False
 
 
-class View(Struct, frozen=True, kw_only=True):
+class MeasureTable(Struct, frozen=True, kw_only=True):
     """Both runs under one set of labels.
 
     Attributes:
@@ -91,7 +91,7 @@ class View(Struct, frozen=True, kw_only=True):
         return next((row for row in self.rows if (row.measure, row.slice) == (measure, name)), None)
 
 
-class Labelled(Struct, frozen=True):
+class LabelledRun(Struct, frozen=True):
     """One run's paired rows and the labels it is scored by, in one order."""
 
     rows: Sequence[QueryRow]
@@ -106,16 +106,16 @@ class _Columns(Struct, frozen=True):
     was: Values
 
 
-def view(
-    before: Labelled,
-    after: Labelled,
+def measure_table(
+    before: LabelledRun,
+    after: LabelledRun,
     measures: Sequence[Measure],
     depth: int,
     *,
     sliced_by: Sequence[QueryRow],
-    was: Labelled | None = None,
+    was: LabelledRun | None = None,
     stored: frozenset[str] = frozenset(),
-) -> View:
+) -> MeasureTable:
     """Score both runs and compare them, over all queries and slice by slice.
 
     Args:
@@ -145,7 +145,7 @@ def view(
     found = [
         row for name, part in asked for row in _part_rows(name, columns, np.array(part, dtype=np.intp), kept)
     ]
-    return View(
+    return MeasureTable(
         ids=tuple(after.rows[at].query_id for at in keep),
         tags=tuple(frozenset((*before.rows[at].tags, *after.rows[at].tags)) for at in keep),
         scores={str(measure): (column.old, column.new) for measure, column in columns.items()},
@@ -154,7 +154,7 @@ def view(
     )
 
 
-def _scores(run: Labelled, measures: Sequence[Measure], depth: int) -> dict[Measure, Values]:
+def _scores(run: LabelledRun, measures: Sequence[Measure], depth: int) -> dict[Measure, Values]:
     """A score for every row, NaN for rows that nothing answers."""
     asked = [at for at, label in enumerate(run.labels) if not isinstance(label.judgments, Unanswerable)]
     rankings = [run.rows[at].ranking(run.labels[at].unit)[0][:depth] for at in asked]

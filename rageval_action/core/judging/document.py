@@ -1,4 +1,4 @@
-"""The comparison as a document: what `rageval compare --json` prints and `comparison.json` holds (design §11).
+"""The comparison as a document: what `rageval compare --json` prints and `comparison.json` holds.
 
 It holds everything a report shows, so that a job which trusts nothing but validated data can render it again.
 """
@@ -11,15 +11,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict, replace
 
-from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged, Pairing
+from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged, PairedQueries
 from rageval_action.core.comparing.factors import Factor, Turnover
 from rageval_action.core.comparing.measure_rows import MeasureRow
 from rageval_action.core.comparing.query_changes import QueryChange
-from rageval_action.core.judging.gates import told_exceeded
-from rageval_action.core.judging.policy import plain_gate
-from rageval_action.core.judging.verdict import Override, Reason, State, Verdict, Word
-from rageval_action.core.model.record import QueryRow
+from rageval_action.core.judging.outcomes import Outcome, Word
+from rageval_action.core.judging.sentences import gate_text, notices
+from rageval_action.core.judging.verdict import Override, Verdict
+from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import escape
 
@@ -30,7 +31,7 @@ same job, a record file as it stands on the base branch, or a record that the us
 
 MOST_FAILURES = 20
 ERROR_LENGTH = 120
-"""Code points of an error that is told: enough for its first sentence."""
+"""Code points of an error that is shown: enough for its first sentence."""
 
 
 class BaselineInfo(Struct, frozen=True, kw_only=True):
@@ -43,16 +44,20 @@ class BaselineInfo(Struct, frozen=True, kw_only=True):
     distance: int | None = None
 
 
-class GateResult(Struct, frozen=True, kw_only=True):
-    """One gate and what it said.
+class Reason(Outcome, frozen=True, kw_only=True):
+    """Why the verdict is what it is, and the same in words."""
+
+    text: str
+
+
+class GateResult(Outcome, frozen=True, kw_only=True):
+    """One gate and what it found, and the same in words.
 
     Attributes:
         waived: `owner: reason` of the waiver by which it holds, else empty. waived_until: its last day.
         exceeded: a waiver that is in force but was not enough, in words.
     """
 
-    gate: dict[str, object]
-    state: State
     text: str
     waived: str = ""
     waived_until: str = ""
@@ -89,7 +94,7 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
     overridden: Override | None
     reasons: tuple[Reason, ...]
     baseline: BaselineInfo | None
-    pairing: Pairing
+    pairing: PairedQueries
     measures: tuple[MeasureRow, ...] = ()
     queries: tuple[QueryChange, ...] = ()
     warnings: tuple[Notice, ...] = ()
@@ -106,43 +111,31 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
 
 def document(
     verdict: Verdict,
-    k: int,
+    candidate: RunRecord,
     comparison: Comparison | None,
     baseline: BaselineInfo | None,
-    failed: tuple[Failure, ...] = (),
 ) -> ComparisonDocument:
-    """Join a verdict with the comparison it rests on; without one, only reasons, gates and failures are told."""
-    gates = tuple(
-        GateResult(
-            gate=plain_gate(outcome.gate),
-            state=outcome.state,
-            text=outcome.text,
-            waived=f"{outcome.waiver.owner}: {outcome.waiver.reason}" if outcome.waiver else "",
-            waived_until=str(outcome.waiver.until) if outcome.waiver else "",
-            exceeded=told_exceeded(outcome.exceeded) if outcome.exceeded else "",
-        )
-        for outcome in verdict.outcomes
-    )
+    """Join a verdict with the comparison it rests on; without one it holds only reasons, gates and failures."""
     head = ComparisonDocument(
         verdict=verdict.verdict,
         exit_code=verdict.exit_code,
         overridden=verdict.overridden,
-        reasons=verdict.reasons,
+        reasons=tuple(Reason(**asdict(found), text=gate_text.full(found)) for found in verdict.reasons),
         baseline=baseline,
-        pairing=comparison.pairing if comparison else Pairing(paired=0),
-        warnings=verdict.notes,
-        k=k,
-        gates=gates,
-        failures=failed,
+        pairing=comparison.pairing if comparison else PairedQueries(paired=0),
+        warnings=tuple(map(notices.of_waiver, verdict.notes)),
+        k=candidate.record.k,
+        gates=tuple(map(_gate_result, verdict.outcomes)),
+        failures=failures(candidate.queries),
     )
     if comparison is None:
         return head
-    old = comparison.old_view
-    return msgspec.structs.replace(
+    old = comparison.old_label_table
+    return replace(
         head,
-        measures=comparison.view.rows,
+        measures=comparison.table.rows,
         queries=comparison.queries,
-        warnings=(*comparison.warnings, *verdict.notes),
+        warnings=(*map(notices.of_caveat, comparison.caveats), *head.warnings),
         depth=comparison.depth,
         relabelled=comparison.golden.relabelled,
         retagged=comparison.golden.retagged,
@@ -152,6 +145,16 @@ def document(
     )
 
 
-def encode_document(told: ComparisonDocument) -> bytes:
+def _gate_result(found: Outcome) -> GateResult:
+    return GateResult(
+        **asdict(found),
+        text=gate_text.full(found),
+        waived=gate_text.waived_by(found.waiver),
+        waived_until=str(found.waiver.until) if found.waiver else "",
+        exceeded=gate_text.short_waiver(found.short_waiver),
+    )
+
+
+def encode_document(document: ComparisonDocument) -> bytes:
     """`comparison.json`, indented, keys in a fixed order."""
-    return msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n"
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

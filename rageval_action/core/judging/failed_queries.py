@@ -1,7 +1,7 @@
 """Too many failed queries: what may still be said about a run that measured only a part of its questions.
 
 A failed query scores 0 and stays in every mean. Up to the share that the policy allows that is a fair price; beyond it
-those zeros would be told as worse retrieval (or, on the baseline's side, as better retrieval). So every gate is judged
+those zeros would look like worse retrieval (or, on the baseline's side, like better retrieval). So every gate is judged
 twice, with the failed queries and without them, and what the two ways do not agree on was not measured.
 """
 
@@ -13,12 +13,12 @@ from collections.abc import Set as AbstractSet
 from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import Comparison, compare
-from rageval_action.core.judging.gates import TOLERANCE, Against, Outcome, outcome
-from rageval_action.core.judging.policy import FloorGate, Gate, KeepGate, LatencyGate, Policy, measures_of
+from rageval_action.core.judging.gates import outcome
+from rageval_action.core.judging.outcomes import Against, FailedQueries, Outcome
+from rageval_action.core.judging.policy import FloorGate, LatencyGate, Policy, measures_of
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.measuring.record_summary import means, scored, slice_means
-from rageval_action.core.model.record import Record, RunRecord
-from rageval_action.core.wording.lists import plural
+from rageval_action.core.model.record import RunRecord
 
 CODE = "errors"
 """Of an outcome that the failed queries alone would decide."""
@@ -27,50 +27,37 @@ UNJUDGED = ("cannot_measure", "no_baseline", "informs")
 """States that no failed query can have brought about."""
 
 
-def failures(record: Record, policy: Policy) -> str:
-    """`9 of 60 queries` where more failed than the policy allows, else empty."""
-    if record.errors / record.golden.queries <= policy.max_errors + TOLERANCE:
-        return ""
-    return f"{record.errors} of {plural(record.golden.queries, 'query', 'queries')}"
+def too_many_failed(run: RunRecord, policy: Policy, *, baseline: bool = False) -> FailedQueries | None:
+    """How many failed, where these are more than the policy allows."""
+    errors, queries = run.record.errors, run.record.golden.queries
+    if policy.tolerates(errors, queries):
+        return None
+    return FailedQueries(failed=errors, queries=queries, baseline=baseline)
 
 
 def outcomes(
     policy: Policy, candidate: RunRecord, against: Against, today: datetime.date
 ) -> tuple[Outcome, ...]:
-    """What each gate says, in the policy's order."""
+    """What each gate finds, in the policy's order."""
     found = tuple(outcome(gate, policy, candidate.record, against, today) for gate in policy.gates)
-    mine = failures(candidate.record, policy)
-    theirs = failures(against.baseline.record, policy) if isinstance(against, Comparison) else ""
+    mine = too_many_failed(candidate, policy)
+    theirs = (
+        too_many_failed(against.baseline, policy, baseline=True) if isinstance(against, Comparison) else None
+    )
     if not mine and not theirs:
         return found
     run, left = _answered(policy, candidate, against)
 
-    def checked(one: Outcome) -> Outcome:
-        failed = mine or ("" if isinstance(one.gate, FloorGate) else theirs)
-        if not failed or one.state in UNJUDGED:
-            return one
-        told = failed if mine else f"{failed} of the baseline"
-        return _agreed(one, outcome(one.gate, policy, run.record, left, today), told)
+    def checked(every: Outcome) -> Outcome:
+        failed = mine or (None if isinstance(every.gate, FloorGate) else theirs)
+        if every.gate is None or failed is None or every.state in UNJUDGED:
+            return every
+        answered = outcome(every.gate, policy, run.record, left, today)
+        if every.state == answered.state and not isinstance(every.gate, LatencyGate):
+            return replace(answered, answered_only=True)
+        return Outcome(gate=every.gate, state="cannot_measure", code=CODE, finding=failed)
 
     return tuple(map(checked, found))
-
-
-def _agreed(every: Outcome, answered: Outcome, failed: str) -> Outcome:
-    """The outcome over the queries that were answered, where counting the others as 0 leads to the same one."""
-    if every.state == answered.state and not isinstance(every.gate, LatencyGate):
-        return replace(answered, text=f"{answered.text}; over the queries that were answered")
-    text = f"{_name(every.gate)} cannot be told: {failed} failed"
-    return Outcome(gate=every.gate, state="cannot_measure", code=CODE, text=text)
-
-
-def _name(gate: Gate) -> str:
-    match gate:
-        case LatencyGate():
-            return f"{gate.stage} {gate.quantile}"
-        case KeepGate():
-            return f"{gate.measure} of tag:{gate.tag}"
-        case _:
-            return f"{gate.measure} of {gate.slice}" if gate.slice else gate.measure
 
 
 def _answered(policy: Policy, candidate: RunRecord, against: Against) -> tuple[RunRecord, Against]:
@@ -79,7 +66,7 @@ def _answered(policy: Policy, candidate: RunRecord, against: Against) -> tuple[R
         return _scored(_without(candidate, _failing(candidate)), policy), against
     failed = _failing(candidate) | _failing(against.baseline)
     after = _scored(_without(candidate, failed), policy)
-    left = compare(_without(against.baseline, failed), after, parse_measures(list(against.view.scores)))
+    left = compare(_without(against.baseline, failed), after, parse_measures(list(against.table.scores)))
     return after, left
 
 

@@ -1,4 +1,7 @@
-"""The policy: gates, waivers, and the verdict they lead to (design §8). Pure: the date is a parameter."""
+"""The policy as written in `rageval.yml`: gates, waivers, and what ends with exit code 1.
+
+The fields of a gate or a waiver are those of its struct: what a file may hold is read from there.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rageval_action.core.measuring.measures import parse_measure
-from rageval_action.core.wording.field_checks import Kind, check_fields, check_value
+from rageval_action.core.measuring.measures import headline_measure, parse_measure
+from rageval_action.core.wording.field_checks import Kind, check_fields, check_value, kinds_of, required_of
 from rageval_action.errors import ConfigError
 
 Rule: TypeAlias = Literal["observed", "significant", "non-inferior"]
@@ -24,7 +27,11 @@ SLICE_KINDS = ("tag", "type", "lang", "source", "principal")
 """What a slice may be made by; its name is `KIND:VALUE`."""
 
 
-class DropGate(Struct, frozen=True, kw_only=True):
+TOLERANCE = 1e-9
+"""On every comparison with a limit, so that sums of fractions trip no gate."""
+
+
+class DropGate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="drop"):
     """A measure may not drop by more than `max_drop`, as `rule` judges it; `slice` empty = all queries."""
 
     measure: str
@@ -33,7 +40,7 @@ class DropGate(Struct, frozen=True, kw_only=True):
     slice: str = ""
 
 
-class FloorGate(Struct, frozen=True, kw_only=True):
+class FloorGate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="floor"):
     """A measure may not be below `min`; needs no baseline."""
 
     measure: str
@@ -41,14 +48,17 @@ class FloorGate(Struct, frozen=True, kw_only=True):
     slice: str = ""
 
 
-class KeepGate(Struct, frozen=True, kw_only=True):
+class KeepGate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="keep"):
     """No query with this tag may score lower than before."""
 
     tag: str
     measure: str
+    must_not_lose: bool = True
 
 
-class LatencyGate(Struct, frozen=True, kw_only=True):
+class LatencyGate(
+    Struct, frozen=True, kw_only=True, tag_field="kind", tag="latency", rename={"stage": "latency"}
+):
     """A latency quantile may not grow beyond `max_ratio` times the baseline's, unless by less than `floor_ms`."""
 
     stage: Literal["embed", "retrieve", "rerank", "total"]
@@ -90,57 +100,23 @@ class Policy(Struct, frozen=True, kw_only=True):
     k: int = 5
     max_errors: float = 0.10
 
-
-class _RawGate(Struct, frozen=True):
-    """A gate as written: which fields are there says which kind it is."""
-
-    measure: str = ""
-    slice: str = ""
-    tag: str = ""
-    rule: Rule | None = None
-    max_drop: float | None = None
-    min: float | None = None
-    must_not_lose: bool | None = None
-    latency: Literal["embed", "retrieve", "rerank", "total"] | None = None
-    quantile: Literal["p50", "p95"] | None = None
-    max_ratio: float | None = None
-    floor_ms: float | None = None
+    def tolerates(self, errors: int, queries: int) -> bool:
+        """True when so many failed queries of all leave a measurement."""
+        return errors / queries <= self.max_errors + TOLERANCE
 
 
-_GATE_KINDS: dict[str, Kind] = {
-    "measure": "text",
-    "slice": "text",
-    "tag": "text",
-    "rule": get_args(Rule),
-    "max_drop": "number",
-    "min": "number",
-    "must_not_lose": "flag",
-    "latency": ("embed", "retrieve", "rerank", "total"),
-    "quantile": ("p50", "p95"),
-    "max_ratio": "number",
-    "floor_ms": "number",
+GATES: dict[str, type[Gate]] = {
+    "max_drop": DropGate,
+    "min": FloorGate,
+    "must_not_lose": KeepGate,
+    "latency": LatencyGate,
 }
-_WAIVER_KINDS: dict[str, Kind] = {
-    "measure": "text",
-    "max_drop": "number",
-    "until": "date",
-    "owner": "text",
-    "reason": "text",
-    "slice": "text",
-}
-
-_ALLOWED: dict[str, frozenset[str]] = {
-    "max_drop": frozenset({"measure", "slice", "rule", "max_drop"}),
-    "min": frozenset({"measure", "slice", "min"}),
-    "must_not_lose": frozenset({"tag", "measure", "must_not_lose"}),
-    "latency": frozenset({"latency", "quantile", "max_ratio", "floor_ms"}),
-}
-"""The field that names a kind of gate -> the fields it may have."""
+"""The field that names a kind of gate -> the kind."""
 
 
 def default_gates(k: int) -> tuple[Gate, ...]:
     """What is judged when nobody wrote a policy: recall at k may not drop by more than two points."""
-    return (DropGate(measure=f"recall@{k}", max_drop=DEFAULT_MAX_DROP),)
+    return (DropGate(measure=headline_measure(k), max_drop=DEFAULT_MAX_DROP),)
 
 
 def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
@@ -180,56 +156,49 @@ def _value(value: object, kind: Kind, name: str, where: str) -> Any:
 
 def _gate(entry: object, where: str) -> Gate:
     try:
-        raw = msgspec.convert(check_fields(entry, _GATE_KINDS), _RawGate)
-    except ValueError as error:
-        raise ConfigError("config.bad-gate", f"{error}.", hint=_GATE_HINT, where=where) from error
-    given = {name for name in raw.__struct_fields__ if getattr(raw, name) not in ("", None)}
-    kinds = [kind for kind in _ALLOWED if kind in given]
-    if len(kinds) != 1:
-        text = f"a gate has exactly one of {', '.join(_ALLOWED)}; this one has {', '.join(kinds) or 'none'}."
-        raise ConfigError("config.bad-gate", text, hint=_GATE_HINT, where=where)
-    extra = given - _ALLOWED[kinds[0]]
-    if extra:
-        text = f"{', '.join(sorted(extra))} does not go with {kinds[0]}."
-        raise ConfigError("config.bad-gate", text, hint=_GATE_HINT, where=where)
-    try:
-        return _build(raw, kinds[0])
-    except ValueError as error:
-        raise ConfigError("config.bad-gate", f"{error}.", hint=_GATE_HINT, where=where) from error
+        return _gate_of(entry)
     except ConfigError as error:
         raise ConfigError(error.code, error.message, hint=error.hint, where=where) from error
+    except ValueError as error:
+        hint = "Example: {measure: recall@5, max_drop: 0.02}."
+        raise ConfigError("config.bad-gate", f"{error}.", hint=hint, where=where) from error
 
 
-_GATE_HINT = "Example: {measure: recall@5, max_drop: 0.02}."
+def _gate_of(entry: object) -> Gate:
+    known: dict[str, Kind] = {}
+    for one in GATES.values():
+        known.update(kinds_of(one))
+    given = {name: value for name, value in check_fields(entry, known).items() if value != ""}
+    named = [field for field in GATES if field in given]
+    if len(named) != 1:
+        raise ValueError(
+            f"a gate has exactly one of {', '.join(GATES)}; this one has {', '.join(named) or 'none'}"
+        )
+    kind = GATES[named[0]]
+    extra = given.keys() - kinds_of(kind).keys()
+    if extra:
+        raise ValueError(f"{', '.join(sorted(extra))} does not go with {named[0]}")
+    _check_limits(given)
+    check_fields(given, known, required_of(kind))
+    gate = msgspec.convert({"kind": kind.__struct_config__.tag, **given}, kind)
+    if isinstance(gate, LatencyGate):
+        return gate
+    gate = replace(gate, measure=str(parse_measure(gate.measure)))
+    if not isinstance(gate, KeepGate):
+        _check_slice(gate.slice)
+    return gate
 
 
-def _build(raw: _RawGate, kind: str) -> Gate:
-    if kind == "latency":
-        return _latency_gate(raw)
-    if not raw.measure:
-        raise ValueError("measure is missing")
-    measure = str(parse_measure(raw.measure))
-    _check_slice(raw.slice)
-    if kind == "must_not_lose":
-        if not raw.tag or not raw.must_not_lose:
-            raise ValueError("must_not_lose needs a tag and is true or left out")
-        return KeepGate(tag=raw.tag, measure=measure)
-    if raw.min is not None:
-        _check_share("min", raw.min)
-        return FloorGate(measure=measure, min=raw.min, slice=raw.slice)
-    drop = raw.max_drop or 0.0
-    _check_share("max_drop", drop)
-    return DropGate(measure=measure, max_drop=drop, rule=raw.rule or "observed", slice=raw.slice)
-
-
-def _latency_gate(raw: _RawGate) -> LatencyGate:
-    ratio, floor = raw.max_ratio or 0.0, raw.floor_ms or 0.0
-    if not (0 < ratio < math.inf):
+def _check_limits(given: Mapping[str, Any]) -> None:
+    for name in ("min", "max_drop"):
+        if name in given:
+            _check_share(name, float(given[name]))
+    if "must_not_lose" in given and not (given["must_not_lose"] and "tag" in given):
+        raise ValueError("must_not_lose needs a tag and is true or left out")
+    if "latency" in given and not (0 < given.get("max_ratio", 0) < math.inf):
         raise ValueError("a latency gate needs max_ratio above 0")
-    if not (0 <= floor < math.inf):
-        raise ValueError(f"floor_ms is {floor}, not a time")
-    stage, quantile = raw.latency or "total", raw.quantile or "p50"
-    return LatencyGate(stage=stage, quantile=quantile, max_ratio=ratio, floor_ms=floor)
+    if not (0 <= given.get("floor_ms", 0) < math.inf):
+        raise ValueError(f"floor_ms is {float(given['floor_ms'])}, not a time")
 
 
 def _check_share(name: str, value: float) -> None:
@@ -246,8 +215,7 @@ def _check_slice(name: str) -> None:
 
 def _waiver(entry: object, where: str) -> Waiver:
     try:
-        fields = check_fields(entry, _WAIVER_KINDS, ("measure", "max_drop", "until", "owner", "reason"))
-        waiver = msgspec.convert(fields, Waiver)
+        waiver = msgspec.convert(check_fields(entry, kinds_of(Waiver), required_of(Waiver)), Waiver)
         _check_waiver(waiver)
         return replace(waiver, measure=str(parse_measure(waiver.measure)))
     except ConfigError as error:
@@ -278,14 +246,9 @@ def plain(policy: Policy) -> dict[str, object]:
 def plain_gate(gate: Gate) -> dict[str, object]:
     """One gate as written in `rageval.yml`."""
     values: dict[str, object] = msgspec.to_builtins(gate)
-    match gate:
-        case KeepGate():
-            values["must_not_lose"] = True
-        case LatencyGate():
-            values["latency"] = values.pop("stage")
-        case _:
-            values = {name: value for name, value in values.items() if (name, value) != ("slice", "")}
-    return values
+    return {
+        name: value for name, value in values.items() if name != "kind" and (name, value) != ("slice", "")
+    }
 
 
 def slices_of(policy: Policy) -> tuple[str, ...]:

@@ -11,11 +11,13 @@ from typing import Literal
 from msgspec import Struct
 
 from rageval_action.core.labels.judged_items import items_of
+from rageval_action.core.labels.label_transfer import Side
 from rageval_action.core.labels.linking import Linked, unit_of
 from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.base_questions import BaseAnswers, BaseLabels
 from rageval_action.core.measuring.measures import Measure
-from rageval_action.core.measuring.miss_causes import diagnose, scene
+from rageval_action.core.measuring.miss_causes import diagnose
+from rageval_action.core.measuring.query_layout import lay_out
 from rageval_action.core.measuring.record_summary import (
     acl_judged,
     acl_violations,
@@ -58,7 +60,7 @@ from rageval_action.core.wording.field_checks import near
 from rageval_action.core.wording.lists import listed, queries
 
 TRIVIAL_SHARE = 0.02
-"""When k is more than this share of the documents, a hit says little (design §5)."""
+"""When k is more than this share of the documents, a hit says little."""
 
 NOT_TO_MISS = "all of them fit, so that next to nothing can be missed"
 
@@ -181,12 +183,12 @@ def _rows(
     snapshot: Snapshot,
 ) -> tuple[QueryRow, ...]:
     """One row a query, with its scores and a cause for every relevant item outside the top k."""
-    lookup, sight = Lookup(corpus), _Sight(snapshot.chunks)
+    side, access = Side(Lookup(corpus), linked.unit), _Access(snapshot.chunks)
     rows = []
     for query, ranking in zip(golden.queries, run.rankings, strict=True):
         row = _row(query, ranking, linked.judgments[query.id], settings, snapshot)
-        visible = functools.partial(sight.visible, query, unit_of(row.judgments, linked.unit))
-        misses = diagnose(scene(row, linked.unit, settings.k, lookup, visible))
+        visible = functools.partial(access.visible, query, unit_of(row.judgments, linked.unit))
+        misses = diagnose(lay_out(row, side, settings.k, visible=visible))
         rows.append(row.revised(misses=misses))
     return scored(rows, linked.unit, run.depth, settings.measures, settings.cutoff)
 
@@ -220,7 +222,7 @@ def _base_rows(
     return both, tuple(alone)
 
 
-class _Sight:
+class _Access:
     """Who may see which judged id; only what some chunk restricts is remembered."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:

@@ -1,7 +1,7 @@
 """The measures: what each is called, how it is written, and the one function that computes it.
 
 Definitions are trec_eval's where it has the measure (usnistgov/trec_eval, version 10); a variant has a name
-of its own. To add a measure: one function and one entry in `MEASURES`.
+of its own. To add a measure: one function and one entry in `MEASURES`, where tables are to show it.
 """
 
 from __future__ import annotations
@@ -188,12 +188,14 @@ class Definition(Struct, frozen=True, kw_only=True):
         cutoff: whether the name takes an `@k`.
         summary: one line for people.
         source: whose definition it is.
+        more_is_better: whether a rise is an improvement; of other measures a report says only that they changed.
     """
 
     compute: Callable[[Batch, int], Floats]
     cutoff: Literal["required", "optional", "forbidden"]
     summary: str
     source: str
+    more_is_better: bool = True
 
 
 MEASURES: dict[str, Definition] = {
@@ -262,14 +264,17 @@ MEASURES: dict[str, Definition] = {
         cutoff="required",
         summary="share of what was returned within the first k that has a judgment",
         source="ir-measures Judged@k, with negative grades as unjudged",
+        more_is_better=False,
     ),
     "unjudged": Definition(
         compute=unjudged,
         cutoff="required",
         summary="positions within the first k that hold something unjudged / k",
         source="trec_eval unj_k",
+        more_is_better=False,
     ),
 }
+"""Name -> definition, in the order of tables."""
 
 ALIASES: dict[str, str] = {
     "success": "hit",
@@ -282,6 +287,13 @@ ALIASES: dict[str, str] = {
 }
 """Names that other tools use for the same definition -> ours."""
 
+WRITTEN = "|".join(
+    name
+    + {"required": "@{k}", "optional": "(?:@{k})?", "forbidden": ""}[entry.cutoff].format(k="[1-9][0-9]{0,6}")
+    for name, entry in MEASURES.items()
+)
+"""Regular expression of every measure as `str(Measure)` spells it; sentences set these in a code face."""
+
 DEFAULT_LADDER = ("recall@1,3,5,10", "hit@5", "mrr", "ndcg@10")
 
 
@@ -293,6 +305,34 @@ class Measure(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         return f"{self.name}@{self.cutoff}" if self.cutoff else self.name
+
+
+def headline_measure(k: int) -> str:
+    """The measure that everything else is judged by when the cutoff is `k`."""
+    return f"recall@{k}"
+
+
+def is_measure(text: str) -> bool:
+    """Whether `text` is a measure as `str(Measure)` spells it."""
+    return re.fullmatch(WRITTEN, text) is not None
+
+
+def more_is_better(text: str) -> bool:
+    """Whether a rise of the measure `text` is an improvement; taken to be one where the name is not known here."""
+    entry = MEASURES.get(text.partition("@")[0])
+    return entry is None or entry.more_is_better
+
+
+def in_order(names: Iterable[str], first: str) -> list[str]:
+    """Names of measures as tables list them: `first`, then by definition, cutoff and name; unknown ones last."""
+    families = list(MEASURES)
+
+    def place(name: str) -> tuple[bool, int, int, str]:
+        family, _, cutoff = name.partition("@")
+        known = families.index(family) if family in MEASURES else len(families)
+        return name != first, known, int(cutoff) if cutoff.isdecimal() else 0, name
+
+    return sorted(names, key=place)
 
 
 def parse_measure(text: str) -> Measure:

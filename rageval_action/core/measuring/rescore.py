@@ -7,10 +7,11 @@ import unicodedata
 from msgspec.structs import replace
 
 from rageval_action.core.labels.judged_items import items_of
-from rageval_action.core.labels.label_transfer import Kept, evidence_of
+from rageval_action.core.labels.label_transfer import Kept, Side, evidence_of
 from rageval_action.core.labels.linking_notes import Asked
 from rageval_action.core.measuring.measures import Measure
-from rageval_action.core.measuring.miss_causes import diagnose, scene
+from rageval_action.core.measuring.miss_causes import diagnose
+from rageval_action.core.measuring.query_layout import lay_out
 from rageval_action.core.measuring.record_summary import (
     acl_judged,
     acl_violations,
@@ -57,7 +58,8 @@ def rejudged(run: RunRecord, golden: GoldenSet, measures: tuple[Measure, ...]) -
         text = "no query has the id and text of a query in the record."
         raise GoldenError("golden.no-query-matches", text, where=golden.path)
     old = {row.query_id: row for row in run.queries}
-    known = [_diagnosed(row, old[row.query_id], unit, run.record.k, lookup) for row in kept]
+    side = Side(lookup, unit)
+    known = [_diagnosed(row, old[row.query_id], side, run.record.k) for row in kept]
     rows = scored(known, unit, run.record.retriever.depth, measures, run.record.cutoff)
     others = [note for note in run.record.warnings if not note.code.startswith("golden.")]
     record = replace(
@@ -86,11 +88,11 @@ def _relabelled(row: QueryRow, query: Query, unit: Unit, lookup: Lookup, path: s
     )
 
 
-def _diagnosed(row: QueryRow, old: QueryRow, unit: Unit, k: int, lookup: Lookup) -> QueryRow:
+def _diagnosed(row: QueryRow, old: QueryRow, side: Side, k: int) -> QueryRow:
     """The row with new causes; what the record knew to be hidden from its principal still is."""
     labels = {miss.item for miss in old.misses if miss.cause == "acl-filtered"}
     hidden = {name for item in items_of(old.judgments) if item.label in labels for name in item.members}
-    return row.revised(misses=diagnose(scene(row, unit, k, lookup, lambda name: name not in hidden)))
+    return row.revised(misses=diagnose(lay_out(row, side, k, visible=lambda name: name not in hidden)))
 
 
 def _judgments(query: Query, row: QueryRow, unit: Unit, lookup: Lookup, path: str) -> Judgments:

@@ -8,9 +8,8 @@ left to a general reader.
 from __future__ import annotations
 
 import io
+import math
 import re
-import zipfile
-import zlib
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
@@ -23,8 +22,9 @@ from rageval_action.core.model.access_names import AccessList, Asker, access_lis
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Chunk, ChunkAcl, Unit
 from rageval_action.errors import RecordError
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
-MAX_CORPUS_BYTES = 2 << 30
+CORPUS_BYTES = 2 << 30
 """Most bytes that all columns together may unpack to (67 million chunks)."""
 
 COLUMNS = ("ids", "docs", "texts", "access", "lists")
@@ -220,11 +220,11 @@ def _numbers(lists: Iterable[AccessList]) -> Iterator[int]:
             yield from (int(name, 16) for name in names)
 
 
-def _lists(numbers: list[int]) -> tuple[AccessList, ...]:
+def _lists(numbers: list[int], where: str) -> tuple[AccessList, ...]:
     """The lists that `_numbers` wrote.
 
     Raises:
-        ValueError: the numbers end within a list.
+        RecordError: `record.bad-corpus` when the numbers end within a list.
     """
     found, at = [], 0
     while at < len(numbers):
@@ -232,7 +232,7 @@ def _lists(numbers: list[int]) -> tuple[AccessList, ...]:
         at += 1
         for _ in range(2):
             if at >= len(numbers) or numbers[at] > len(numbers) - at - 1:
-                raise ValueError("an access list is cut short")
+                raise RecordError("record.bad-corpus", "an access list is cut short.", where=where)
             parts.append(tuple(f"{name:016x}" for name in numbers[at + 1 : at + 1 + numbers[at]]))
             at += 1 + numbers[at]
         found.append(
@@ -241,24 +241,22 @@ def _lists(numbers: list[int]) -> tuple[AccessList, ...]:
     return tuple(found)
 
 
-def decode_corpus(data: bytes, *, where: str) -> Corpus:
-    """Read `corpus.npz`.
+def decode_corpus(data: bytes, *, where: str, most: int = CORPUS_BYTES) -> Corpus:
+    """Read `corpus.npz`, whose columns may unpack to `most` bytes together.
 
     Raises:
         RecordError: `record.bad-corpus`, `record.too-large`.
     """
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            held = set(archive.namelist())
-            ids, docs, texts, access, numbers = (
-                _column(archive, f"{name}.npy", where)
-                if f"{name}.npy" in held or name not in LATER
-                else _NO_HASHES
-                for name in COLUMNS
-            )
-            lists = _lists(numbers.tolist())
-    except (ValueError, KeyError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise RecordError("record.bad-corpus", f"not readable: {error}.", where=where) from error
+        with open_zip(io.BytesIO(data), ZipLimits(member=most // len(COLUMNS), ratio=math.inf)) as archive:
+            held = [name for name in COLUMNS if f"{name}.npy" in archive.names or name not in LATER]
+            packed = {name: archive.read(f"{name}.npy") for name in held}
+    except ZipError as error:
+        code = "record.too-large" if error.kind == "too-large" else "record.bad-corpus"
+        raise RecordError(code, f"not readable: {error}.", where=where) from error
+    column = {name: _column(name, packed[name], where) if name in packed else _NO_HASHES for name in COLUMNS}
+    ids, docs, texts, access = (column[name] for name in COLUMNS[:-1])
+    lists = _lists(column["lists"].tolist(), where)
     if not ids.size == docs.size == texts.size:
         raise RecordError("record.bad-corpus", "the columns are not equally long.", where=where)
     if access.size not in (0, ids.size) or (access.size and int(access.max()) > len(lists)):
@@ -266,16 +264,10 @@ def decode_corpus(data: bytes, *, where: str) -> Corpus:
     return Corpus(ids=ids, docs=docs, texts=texts, access=access, lists=lists)
 
 
-def _column(archive: zipfile.ZipFile, name: str, where: str) -> Hashes:
-    entry = archive.getinfo(name)
-    if len(COLUMNS) * entry.file_size > MAX_CORPUS_BYTES:
-        raise RecordError("record.too-large", f"{name} unpacks to {entry.file_size} bytes.", where=where)
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise ValueError(f"{name} is packed in a way that no record is")
-    data = archive.read(entry)
+def _column(name: str, data: bytes, where: str) -> Hashes:
     start = len(_MAGIC) + 2
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = _HEADER.fullmatch(data[start:end])
     if not data.startswith(_MAGIC) or header is None or len(data) != end + 8 * int(header[1]):
-        raise ValueError(f"{name} is not one row of uint64")
+        raise RecordError("record.bad-corpus", f"{name} is not one row of uint64.", where=where)
     return np.frombuffer(data, dtype="<u8", offset=end).astype(np.uint64, copy=False)

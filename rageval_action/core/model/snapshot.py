@@ -1,4 +1,4 @@
-"""The index snapshot as values: what a loader hands to a retriever. Wire format: design §5."""
+"""The index snapshot as values: what a loader hands to a retriever. `Manifest` is the wire format."""
 
 from __future__ import annotations
 
@@ -27,29 +27,17 @@ class FileEntry(Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-class Manifest(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
-    """`manifest.json`.
+class BuildSettings(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
+    """How the vectors were made and are to be compared: what a manifest states and no file of the snapshot shows.
 
     Attributes:
-        chunks, documents: counts.
-        dimension: of every vector; 0 when the snapshot holds no vectors (lexical retrieval only).
-        normalised: every non-zero vector has norm 1 within 1e-3.
         model, revision: of the embedding; empty when unknown.
         query_prefix, document_prefix: put before the text when it was embedded.
         chunker: free text naming the chunker and its settings.
-        shards: embedding files in row order; with their `.npy` shapes they make up all rows.
-        files: every other file by name, and the shards, with size and checksum.
-        fingerprint: of what decides a search (ids, documents, spans, text hashes, access, vectors, and how they were
-            made and are compared), independent of row order.
     """
 
     schema_name: Literal["rageval.snapshot/1"] = "rageval.snapshot/1"
-    chunks: int
-    documents: int
-    dimension: int
-    dtype: Literal["float32", "float16", ""]
     metric: Metric
-    normalised: bool
     model: str = ""
     revision: str = ""
     query_prefix: str = ""
@@ -57,6 +45,26 @@ class Manifest(Struct, frozen=True, kw_only=True, rename={"schema_name": "schema
     chunker: str = ""
     build_id: str = ""
     source_commit: str = ""
+
+
+class Manifest(BuildSettings, frozen=True, kw_only=True, rename={"schema_name": "schema"}):
+    """`manifest.json`.
+
+    Attributes:
+        chunks, documents: counts.
+        dimension: of every vector; 0 when the snapshot holds no vectors (lexical retrieval only).
+        normalised: every non-zero vector has norm 1 within 1e-3.
+        shards: embedding files in row order; with their `.npy` shapes they make up all rows.
+        files: every other file by name, and the shards, with size and checksum.
+        fingerprint: of what decides a search (ids, documents, spans, text hashes, access, vectors, and how they were
+            made and are compared), independent of row order.
+    """
+
+    chunks: int
+    documents: int
+    dimension: int
+    dtype: Literal["float32", "float16", ""]
+    normalised: bool
     shards: tuple[str, ...] = ()
     files: dict[str, FileEntry] = {}
     fingerprint: str = ""

@@ -20,6 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rageval_action.core.comparing.factors import UNSTATED
+from rageval_action.core.measuring.measures import headline_measure, in_order, more_is_better
 from rageval_action.core.model.record import Instant, Mean, Record
 from rageval_action.core.statistics.paired_comparison import holm
 from rageval_action.errors import RecordError
@@ -133,7 +134,9 @@ def point(record: Record, release: str = "") -> Point:
         errors=record.errors,
         acl_violations=record.acl_violations,
         measures=record.measures,
-        slices={name: _only(part.measures, f"recall@{record.k}") for name, part in record.slices.items()},
+        slices={
+            name: _only(part.measures, headline_measure(record.k)) for name, part in record.slices.items()
+        },
         latency_p50=total.p50 if total else None,
         release=release,
     )
@@ -194,7 +197,7 @@ def history(points: Sequence[Point], *, tolerance: float = TOLERANCE) -> History
     ordered = tuple(sorted(known.values(), key=_time))
     if not ordered:
         return History(headline="", points=())
-    headline = f"recall@{ordered[-1].k}"
+    headline = headline_measure(ordered[-1].k)
     series = _series(ordered, headline)
     return History(
         headline=headline,
@@ -233,12 +236,11 @@ def _marks(before: Point | None, after: Point) -> list[Mark]:
 
 
 def _series(points: Sequence[Point], headline: str) -> tuple[Series, ...]:
-    """Every measure of the last record, the headline first, then every slice of the headline measure."""
+    """Every measure of the last record in the order of tables, then every slice of the headline measure."""
     last = points[-1]
-    names = sorted(last.measures, key=lambda name: (name != headline, name))
     found = [
         Series(measure=name, slice="", values=tuple(_value(one.measures, name) for one in points))
-        for name in names
+        for name in in_order(last.measures, headline)
     ]
     for part in sorted(last.slices):
         values = tuple(_value(one.slices.get(part, {}), headline) for one in points)
@@ -270,7 +272,8 @@ def _creeping(points: Sequence[Point], series: Sequence[Series], tolerance: floa
         p = order_p(first.values)
         found += _told(points, series[0], first, p, tolerance) if p <= ALPHA else []
     start = first.places[0] if first.places else 0
-    others = [(one, _from(_stretch(points, one), start)) for one in series[1:]]
+    judged = [one for one in series[1:] if more_is_better(one.measure)]
+    others = [(one, _from(_stretch(points, one), start)) for one in judged]
     ps = holm([trend_p(part.values) if _testable(part, tolerance) else 1.0 for _, part in others])
     for (one, part), p in zip(others, ps, strict=True):
         found += _told(points, one, part, p, tolerance) if p <= ALPHA else []

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 Kind: TypeAlias = Literal["text", "number", "whole number", "flag", "date", "list"] | tuple[str, ...]
 """What a value has to be; several words are the only ones allowed."""
 
+_KINDS: dict[object, Kind] = {
+    str: "text",
+    float: "number",
+    int: "whole number",
+    bool: "flag",
+    datetime.date: "date",
+}
+
 _LONGEST = 60
+
+
+def kinds_of(struct: type[Struct]) -> dict[str, Kind]:
+    """What each field of a struct has to be, by the name that stands in a file."""
+    return {field.encode_name: _KINDS.get(field.type) or get_args(field.type) for field in fields(struct)}
+
+
+def required_of(struct: type[Struct]) -> list[str]:
+    """The fields that have no default, by the name that stands in a file."""
+    return [field.encode_name for field in fields(struct) if field.required]
 
 
 def shown(value: object) -> str:

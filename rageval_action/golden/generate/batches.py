@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import datetime
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 from rageval_action.errors import CannotMeasureError
 from rageval_action.golden.generate.asking import ID_LENGTH, Answer, Failure, Outcome, Request
 from rageval_action.golden.generate.client import failure_of, no_key, parameters, said, to_answer
+from rageval_action.world import REAL_CLOCK, Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,11 +48,13 @@ class Batched:
         *,
         poll_s: float = 30.0,
         say: Callable[[str], None] = lambda _: None,
+        clock: Clock = REAL_CLOCK,
     ) -> None:
         self._client = client
         self._ledger = ledger
         self._budget = budget
         self._poll_s = poll_s
+        self._clock = clock
         self._say = say
 
     def ask(self, requests: Sequence[Request]) -> list[Outcome]:
@@ -98,7 +100,7 @@ class Batched:
         import anthropic
 
         keys = [request.key for request in requests]
-        at = datetime.datetime.now(datetime.UTC).isoformat()
+        at = datetime.datetime.fromtimestamp(self._clock.wall(), datetime.UTC).isoformat()
         self._ledger.intend(at, keys)
         items: list[Any] = [{"custom_id": one.custom_id, "params": parameters(one)} for one in requests]
         try:
@@ -197,7 +199,7 @@ class Batched:
                     return True
                 counts = state.request_counts
                 self._say(f"batch {batch}: {counts.processing} of its requests are being processed.")
-            time.sleep(self._poll_s)
+            self._clock.sleep(self._poll_s)
 
     def _results(self, batch: str) -> list[Any]:
         import anthropic
@@ -208,7 +210,7 @@ class Batched:
             except (anthropic.AnthropicError, json.JSONDecodeError) as error:
                 if attempt == ATTEMPTS:
                     raise _unreachable(error) from error
-                time.sleep(self._poll_s)
+                self._clock.sleep(self._poll_s)
         return []
 
 

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 from rageval_action.golden.text import is_cjk_token
+from rageval_action.option_values import Option, parse_value
 
 if TYPE_CHECKING:
     from rageval_action.golden.generate.asking import Request
@@ -55,6 +56,9 @@ PRICES: dict[str, Price] = {
 """Model -> price, as of `AS_OF`."""
 
 
+_DOLLARS = Option(name="price", kind="number")
+
+
 def price_of(model: str, given: str) -> Price:
     """The price of a model: what the user gave (`INPUT/OUTPUT` in dollars per million tokens), else the table's.
 
@@ -63,13 +67,10 @@ def price_of(model: str, given: str) -> Price:
     """
     if given:
         try:
-            into, out = (float(piece) for piece in given.split("/"))
+            into, out = (parse_value(_DOLLARS, piece) for piece in given.split("/"))
         except ValueError as fault:
-            raise ConfigError(
-                "generate.bad-price", f'"{given}" is not INPUT/OUTPUT, such as 1/5.', where="--price"
-            ) from fault
-        if into < 0 or out < 0:
-            raise ConfigError("generate.bad-price", "a price is not negative.", where="--price")
+            text = f'"{given}" is not INPUT/OUTPUT, such as 1/5, each from 0 to {_DOLLARS.most:,.0f}.'
+            raise ConfigError("generate.bad-price", text, where="--price") from fault
         return Price(input=into, output=out, effort=PRICES[model].effort if model in PRICES else False)
     if model not in PRICES:
         raise ConfigError(

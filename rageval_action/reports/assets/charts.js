@@ -74,7 +74,7 @@ function slicesChart(view) {
       Plot.dot(rows, { y: "name", x: (row) => points(row.change), fill: (row) => COLOURS[row.tone], r: 4 }),
     ],
   });
-  return figure(`recall@${view.k} by slice`, "An interval that crosses zero cannot tell the direction. Largest drop first.",
+  return figure(`${view.headline} by slice`, "An interval that crosses zero cannot tell the direction. Largest drop first.",
     [["worse", COLOURS.worse], ["better", COLOURS.better], ["cannot tell", COLOURS.unclear], ["no drop", COLOURS.same]], plot,
     ["slice", "queries", "base", "this pull request", "change", "95 % interval", "reading"],
     rows.map((row) => [row.name, row.n, row.before, row.after, row.delta, row.interval, row.reading]));

@@ -33,7 +33,7 @@
       ],
     });
     const last = rows[rows.length - 1], best = rows.reduce((found, row) => (row.value > found.value ? row : found));
-    const note = `Now ${fixed(last.value)}; best ${fixed(best.value)} at ${told.names[best.at]}.`;
+    const note = `Now ${fixed(last.value)}; ${told.highest[told.series.indexOf(series)]} ${fixed(best.value)} at ${told.names[best.at]}.`;
     const kinds = wide ? [...new Set(told.marks.map((mark) => mark.kind))].map((kind) => [kind, KINDS[kind]]) : [];
     return figure(named(series), note, kinds, plot, ["record", "date", "score"], rows.slice(-200).map((row) => [told.names[row.at], told.dates[row.at].slice(0, 10), fixed(row.value)]));
   }

@@ -6,7 +6,7 @@
   const body = (id) => document.querySelector(`#${id} .body`);
   const none = (text) => h("p", { class: "none" }, text);
   const dialog = document.getElementById("query");
-  const SIGNS = { worse: "▼", better: "▲", same: "=", unclear: "?" };
+  const SIGNS = { worse: "▼", better: "▲", same: "=", unclear: "?", changed: "≠" };
 
   function verdict() {
     const kind = view.alert.toLowerCase();

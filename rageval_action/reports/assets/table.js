@@ -16,7 +16,7 @@ function queryTable(page, open) {
     { name: "text", width: "auto", key: (at) => q.text[at], cell: (at) => q.text[at] },
     { name: "change", width: "8.5rem", key: (at) => worst(at), cell: (at) => h("span", { class: `chip ${q.change[at]}` }, CHANGES[q.change[at]]) },
     { name: "rank", width: "7.5rem", key: (at) => rankOf(q.after[at]), cell: (at) => (q.score[at] === null ? "–" : `${compared && q.base[at] !== null ? `${q.before[at] || "none"} → ` : ""}${q.after[at] || "none"}`) },
-    { name: `recall@${page.k}`, width: "8.5rem", key: (at) => (q.score[at] === null ? 2 : q.score[at]), cell: (at) => (q.score[at] === null ? "–" : `${q.base[at] !== null ? `${fixed(q.base[at], 2)} → ` : ""}${fixed(q.score[at], 2)}`) },
+    { name: page.view.headline, width: "8.5rem", key: (at) => (q.score[at] === null ? 2 : q.score[at]), cell: (at) => (q.score[at] === null ? "–" : `${q.base[at] !== null ? `${fixed(q.base[at], 2)} → ` : ""}${fixed(q.score[at], 2)}`) },
     { name: "cause", width: "13rem", key: (at) => q.cause[at] || "~", cell: (at) => [past(q, at) && q.cause[at] ? "was " : "", q.cause[at], q.by[at].length ? `: ${page.names[q.by[at][0]]}` : ""].join("") || "–" },
   ];
   const haystack = q.id.map((id, at) => [id, q.text[at], page.names[q.item[at]], ...q.by[at].map((name) => page.names[name])].join("\n").toLowerCase());

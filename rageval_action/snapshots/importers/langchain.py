@@ -1,44 +1,40 @@
-"""A folder that LangChain's FAISS store saved: `langchain:folder` with `index.faiss` and `index.pkl`."""
+"""A folder that LangChain's FAISS store saved: `langchain:folder` with `index.faiss` and `index.pkl`.
+
+Ours because LangChain executes the pickle.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rageval_action.core.model.snapshot import Snapshot
+import msgspec
+
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.place import Place, content_key
-from rageval_action.snapshots.importers.restricted import MAX_BYTES, Record, check_plain, load_records
+from rageval_action.snapshots.importers.location import StoreLocation
+from rageval_action.snapshots.importers.reader_process import read_in_child
+from rageval_action.snapshots.importers.restricted_pickle import MAX_BYTES, Record, check_plain, load_records
 from rageval_action.snapshots.importers.table import Row, Table
-from rageval_action.snapshots.importers.worker import read_in_child
 
 CLASSES = ("InMemoryDocstore", "Document")
-OPTIONS = ("name",)
 
 
-def load(place: str) -> Snapshot:
-    """The snapshot of the folder, from the cache where it is known."""
-    at = Place("langchain", place, OPTIONS)
-    return through_cache(at, read, content_key(at))
-
-
-def read(place: Place) -> Table:
+def read(location: StoreLocation) -> Table:
     """Texts and ids out of the pickle without running it; vectors out of the index, under its own metric.
 
     LangChain calls a store "COSINE" whose index compares by squared distance: the index is believed, not the label.
 
     Raises:
-        SnapshotError: a pickle that is not what LangChain writes, or what `worker.read_in_child` raises.
+        SnapshotError: a pickle that is not what LangChain writes, or what `reader_process.read_in_child` raises.
     """
-    name = place.get("name", "index")
-    folder = place.folder(f"{name}.faiss", f"{name}.pkl")
+    name = location.get("name", "index")
+    folder = location.folder(f"{name}.faiss", f"{name}.pkl")
     path = folder / f"{name}.pkl"
     if path.stat().st_size > MAX_BYTES:
         raise SnapshotError("snapshot.too-large", f"the pickle is over {MAX_BYTES} bytes.", where=str(path))
     documents, names = _parts(load_records(path.read_bytes(), CLASSES, str(path)), str(path))
-    table = read_in_child("faiss", folder / f"{name}.faiss", {}, place.where)
+    table = read_in_child("faiss", folder / f"{name}.faiss", {}, location.where)
     rows = [_row(int(row.id), documents, names, str(path)) for row in table.rows]
-    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+    return msgspec.structs.replace(table, rows=rows)
 
 
 def _parts(value: Any, where: str) -> tuple[dict[Any, Any], dict[Any, Any]]:

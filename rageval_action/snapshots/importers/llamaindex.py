@@ -1,4 +1,7 @@
-"""A folder that LlamaIndex persisted: `llamaindex:./storage`, with its own vectors, or FAISS's or Chroma's inside."""
+"""A folder that LlamaIndex persisted: `llamaindex:./storage`, with its own vectors, or FAISS's or Chroma's inside.
+
+Ours because LlamaIndex does not list the nodes of a FAISS index's rows, and its Chroma store writes when it opens.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +11,39 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers import chroma
-from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.documents import object_of, read_json, read_text_file, text_of
-from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.importers.json_stores import (
+    decode_json,
+    object_of,
+    read_json,
+    read_text_file,
+    text_of,
+)
+from rageval_action.snapshots.importers.location import StoreLocation
+from rageval_action.snapshots.importers.reader_process import read_in_child
 from rageval_action.snapshots.importers.table import NO_DOCUMENT, Row, Table, matrix
-from rageval_action.snapshots.importers.worker import read_in_child
 
 STORE = "default__vector_store.json"
 PAIR = re.compile(r"""(\d+): ('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 PAIRS = re.compile(rf"(?:{PAIR.pattern}(?:, )?)*\}}\}}\s*")
 
 
-def load(place: str) -> Snapshot:
-    """The snapshot of the folder, from the cache where it is known."""
-    at = Place("llamaindex", place, ("collection",))
-    return through_cache(at, read, content_key(at))
-
-
-def read(place: Place) -> Table:
+def read(location: StoreLocation) -> Table:
     """Nodes with texts from `docstore.json`, vectors from wherever they are.
 
     Node ids are random at each build unless the team sets them; a notice says so, since ids that change make every
     comparison a re-chunking.
     """
-    folder = place.folder()
+    folder = location.folder()
     if (folder / "chroma.sqlite3").is_file():
-        return _with_chroma(place, folder)
+        return _with_chroma(location, folder)
     store = folder / STORE
     if not store.is_file():
         store = folder / "vector_store.json"
     if not store.is_file():
-        raise SnapshotError("snapshot.not-found", f"there is no {STORE}.", where=place.where)
+        raise SnapshotError("snapshot.not-found", f"there is no {STORE}.", where=location.where)
     with store.open("rb") as stream:
         is_json = stream.read(1) == b"{"
     nodes = _nodes(folder)
@@ -52,9 +51,9 @@ def read(place: Place) -> Table:
     told = Notice(
         code="snapshot.random-ids",
         text="LlamaIndex makes new node ids at every build unless they are set; set them, or label by document",
-        where=place.where,
+        where=location.where,
     )
-    return Table(rows=table.rows, vectors=table.vectors, metric=table.metric, notices=(told,))
+    return msgspec.structs.replace(table, notices=(told,))
 
 
 def _nodes(folder: Path) -> dict[str, dict[str, Any]]:
@@ -106,7 +105,7 @@ def _with_faiss(folder: Path, store: Path, nodes: dict[str, dict[str, Any]]) -> 
         text = f"{named} does not name the node of every row of the index."
         raise SnapshotError("snapshot.count-mismatch", text, where=str(folder))
     rows = [_row(order[row.id], nodes, "", store) for row in table.rows]
-    return Table(rows=rows, vectors=table.vectors, metric=table.metric, lossy=table.lossy)
+    return msgspec.structs.replace(table, rows=rows)
 
 
 def _index_store(folder: Path) -> dict[str, str]:
@@ -116,7 +115,7 @@ def _index_store(folder: Path) -> dict[str, str]:
     stored = object_of(object_of(read_json(path), str(path)).get("index_store/data"), str(path))
     for entry in stored.values():
         data = object_of(entry, str(path)).get("__data__")
-        data = read_text(data, folder) if isinstance(data, str) else data
+        data = decode_json(data, str(path)) if isinstance(data, str) else data
         order.update(object_of(object_of(data, str(path)).get("nodes_dict"), str(path)))
     return order
 
@@ -138,21 +137,10 @@ def _id_map(path: Path) -> dict[str, str]:
     return {number: ast.literal_eval(name) for number, name in PAIR.findall(pairs)}
 
 
-def read_text(data: str, folder: Path) -> Any:
-    """JSON inside a JSON string, as the index store keeps it."""
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        raise SnapshotError("snapshot.bad-json", "index_store.json is damaged.", where=str(folder)) from None
-
-
-def _with_chroma(place: Place, folder: Path) -> Table:
+def _with_chroma(location: StoreLocation, folder: Path) -> Table:
     """Chroma keeps texts and metadata itself; LlamaIndex puts the whole node into `_node_content`, which is dropped."""
-    table = chroma.read(Place("chroma", f"{folder}?collection={place.get('collection')}", chroma.OPTIONS))
-    rows = []
+    table = read_in_child("chroma", folder, {"collection": location.get("collection")}, location.where)
     for row in table.rows:
-        kept = {
-            name: value for name, value in row.metadata.items() if name not in {"_node_content", "_node_type"}
-        }
-        rows.append(Row(id=row.id, text=row.text, metadata=kept))
-    return Table(rows=rows, vectors=np.asarray(table.vectors), metric=table.metric)
+        row.metadata.pop("_node_content", None)
+        row.metadata.pop("_node_type", None)
+    return table

@@ -1,4 +1,7 @@
-"""Stores that run as servers: Qdrant by its scroll API, PostgreSQL with pgvector by a SELECT or a COPY file."""
+"""Stores that run as servers: Qdrant by its scroll API, PostgreSQL with pgvector by a SELECT or a COPY file.
+
+Read by psycopg, and over HTTP as Qdrant documents it; ours is the file of COPY, which no library reads.
+"""
 
 from __future__ import annotations
 
@@ -10,54 +13,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.documents import points_table
-from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.library_process import missing_library
+from rageval_action.snapshots.importers.json_stores import points_table
+from rageval_action.snapshots.importers.location import StoreLocation
+from rageval_action.snapshots.importers.reader_process import TIMEOUT_S
 from rageval_action.snapshots.importers.table import Row, Table, matrix
-from rageval_action.snapshots.importers.worker import TIMEOUT_S
 from rageval_action.transport import Client, credential
 
 PAGE = 256
 CONNECT_S = 30
 """How long a database may take to answer at all, unless its address says otherwise."""
 
-QDRANT = ("collection", "name", "api_key_env")
-POSTGRES = ("table", "dsn_env")
 DISTANCES = {"Cosine": "cosine", "Dot": "ip", "Euclid": "l2"}
 
 
-def load_qdrant(place: str) -> Snapshot:
-    """`qdrant:http://localhost:6333?collection=docs&id=chunk_id`."""
-    at = Place("qdrant", place, QDRANT)
-    return through_cache(at, read_qdrant)
-
-
-def load_pgvector(place: str) -> Snapshot:
-    """`pgvector:?dsn_env=DATABASE_URL&table=chunks&vector=embedding`."""
-    at = Place("pgvector", place, POSTGRES)
-    return through_cache(at, read_pgvector)
-
-
-def load_pgvector_csv(place: str) -> Snapshot:
-    """`pgvector-csv:chunks.csv`: what `COPY … TO … WITH (FORMAT csv, HEADER)` wrote."""
-    at = Place("pgvector-csv", place)
-    at.file()
-    return through_cache(at, read_pgvector_csv, content_key(at))
-
-
-def read_qdrant(place: Place) -> Table:
+def read_qdrant(location: StoreLocation) -> Table:
     """All points of a collection. Under cosine Qdrant keeps vectors normalised: those it gives are not what went in.
 
     Raises:
         TransportError: the server cannot be asked.
         SnapshotError: `snapshot.bad-metric` for a distance that is none of ours.
     """
-    collection = place.need("collection", "a Qdrant server holds collections.")
-    key = place.get("api_key_env")
-    client = Client(place.where, {"api-key": credential(key, place.where)} if key else {})
-    metric = _distance(client.request("GET", f"/collections/{collection}"), place)
+    collection = location.need("collection", "a Qdrant server holds collections.")
+    key = location.get("api_key_env")
+    client = Client(location.where, {"api-key": credential(key, location.where)} if key else {})
+    metric = _distance(client.request("GET", f"/collections/{collection}"), location)
     points: list[dict[str, Any]] = []
     offset: object = None
     while True:
@@ -67,30 +48,32 @@ def read_qdrant(place: Place) -> Table:
         points += answer["points"]
         offset = answer.get("next_page_offset")
         if offset is None:
-            return points_table(points, place, metric)
+            return points_table(
+                [(f"{location} point {at}", point) for at, point in enumerate(points)], location, metric
+            )
 
 
-def _distance(answer: Any, place: Place) -> str:
+def _distance(answer: Any, location: StoreLocation) -> str:
     vectors = answer["result"]["config"]["params"]["vectors"]
     if "distance" not in vectors:
-        vectors = vectors.get(place.get("name") or next(iter(vectors), ""), {})
+        vectors = vectors.get(location.get("name") or next(iter(vectors), ""), {})
     distance = str(vectors.get("distance", ""))
     if distance not in DISTANCES:
         raise SnapshotError(
-            "snapshot.bad-metric", f'Qdrant\'s distance "{distance}" is not ours.', where=place.where
+            "snapshot.bad-metric", f'Qdrant\'s distance "{distance}" is not ours.', where=location.where
         )
     return DISTANCES[distance]
 
 
-def read_pgvector(place: Place) -> Table:
+def read_pgvector(location: StoreLocation) -> Table:
     """All rows of a table, ordered by id. The address stands in a variable, so that no password is written down.
 
     Raises:
         ConfigError: `config.missing-extra`, `config.missing-variable`.
         SnapshotError: `snapshot.unreadable` when the database says no.
     """
-    table = place.need("table", "a database holds many tables.")
-    name = place.get("dsn_env", "DATABASE_URL")
+    table = location.need("table", "a database holds many tables.")
+    name = location.get("dsn_env", "DATABASE_URL")
     address = os.environ.get(name, "")
     if not address:
         raise ConfigError("config.missing-variable", f"the variable {name} is not set.", where="pgvector:")
@@ -99,11 +82,10 @@ def read_pgvector(place: Place) -> Table:
         from psycopg import sql
         from psycopg.rows import dict_row
     except ImportError:
-        hint = 'Install it: pip install "rag-eval-action[pgvector]".'
-        raise ConfigError("config.missing-extra", "reading PostgreSQL needs psycopg.", hint=hint) from None
-    vector = place.get("vector", "embedding")
+        raise missing_library("psycopg", "pgvector") from None
+    vector = location.get("vector", "embedding")
     query = sql.SQL("SELECT *, {}::text AS rageval_vector FROM {} ORDER BY {}").format(
-        sql.Identifier(vector), sql.Identifier(*table.split(".")), sql.Identifier(place.get("id", "id"))
+        sql.Identifier(vector), sql.Identifier(*table.split(".")), sql.Identifier(location.get("id", "id"))
     )
     try:
         wait = psycopg.conninfo.conninfo_to_dict(address).get("connect_timeout", CONNECT_S)
@@ -114,48 +96,52 @@ def read_pgvector(place: Place) -> Table:
     except psycopg.Error as error:
         text = f"PostgreSQL refused: {str(error).splitlines()[0] if str(error) else type(error).__name__}."
         raise SnapshotError("snapshot.unreadable", text, where=f"pgvector:{table}") from None
-    return _database_table(found, place, vector)
+    return _database_table(found, location, vector)
 
 
-def _database_table(found: list[dict[str, Any]], place: Place, vector: str) -> Table:
+def _database_table(found: list[dict[str, Any]], location: StoreLocation, vector: str) -> Table:
     rows, vectors = [], []
     for at, entry in enumerate(found):
-        vectors.append(_numbers(entry.pop("rageval_vector"), f"{place.scheme}:{place.where} row {at}"))
+        vectors.append(_numbers(entry.pop("rageval_vector"), f"{location.scheme}:{location.where} row {at}"))
         entry.pop(vector, None)
-        name = str(entry[place.get("id", "id")])
-        text = str(entry.pop(place.get("text", "content" if "content" in entry else "text"), "") or "")
+        name = str(entry[location.get("id", "id")])
+        text = str(entry.pop(location.get("text", "content" if "content" in entry else "text"), "") or "")
         plain = {key: v if isinstance(v, (str, int, float, bool, dict, list)) or v is None else str(v)
                  for key, v in entry.items()}  # fmt: skip
         rows.append(Row(id=name, text=text, metadata=plain))
-    return Table(rows=rows, vectors=matrix(vectors, place.where or "pgvector"))
+    return Table(rows=rows, vectors=matrix(vectors, location.where or "pgvector"))
 
 
-def read_pgvector_csv(place: Place) -> Table:
+def read_pgvector_csv(location: StoreLocation) -> Table:
     """A COPY file with a header; vectors stand in it as text."""
-    vector = place.get("vector", "embedding")
-    found = [{**row, "rageval_vector": row[vector]} for row in _rows(place, (vector, place.get("id", "id")))]
-    return _database_table(found, place, vector)
+    vector = location.get("vector", "embedding")
+    found = [
+        {**row, "rageval_vector": row[vector]} for row in _rows(location, (vector, location.get("id", "id")))
+    ]
+    return _database_table(found, location, vector)
 
 
-def _rows(place: Place, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _rows(location: StoreLocation, needed: Sequence[str]) -> Iterator[dict[str, Any]]:
     """The rows of a CSV file that has these columns."""
     csv.field_size_limit(64 << 20)
-    with place.file().open(encoding="utf-8-sig", newline="") as stream:
+    with location.file().open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.DictReader(stream, strict=True)
         try:
             columns = reader.fieldnames or []
             for name in needed:
                 if name not in columns:
                     text = f"there is no column {name}; there are {', '.join(columns)[:300] or 'none'}."
-                    raise SnapshotError("snapshot.no-field", text, where=place.where)
+                    raise SnapshotError("snapshot.no-field", text, where=location.where)
             for row in reader:
                 if None in row or None in row.values():
                     text = "the row has not as many columns as the header."
-                    raise SnapshotError("snapshot.bad-csv", text, where=f"{place.where}:{reader.line_num}")
+                    raise SnapshotError("snapshot.bad-csv", text, where=f"{location.where}:{reader.line_num}")
                 yield row
         except (csv.Error, UnicodeDecodeError) as error:
             text = f"this is not CSV in UTF-8: {error}."
-            raise SnapshotError("snapshot.bad-csv", text, where=f"{place.where}:{reader.line_num}") from None
+            raise SnapshotError(
+                "snapshot.bad-csv", text, where=f"{location.where}:{reader.line_num}"
+            ) from None
 
 
 def _numbers(text: str | None, where: str) -> NDArray[np.float32]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers.worker import DAMAGED
+from rageval_action.snapshots.importers.reader_process import DAMAGED
 
 
 def check_whole(path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,11 +11,14 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from rageval_action.core.model.snapshot import Metric
+from rageval_action.core.model.snapshot import BuildSettings, Metric
 from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers.place import Place
+from rageval_action.snapshots.arrays import measure
+from rageval_action.snapshots.importers.location import StoreLocation
+from rageval_action.snapshots.manifest import IMPORTED
 from rageval_action.snapshots.problems import Problems
+from rageval_action.snapshots.write import Contents
 
 DOCUMENT_FIELDS = (
     "doc", "doc_id", "document_id", "documentId", "ref_doc_id", "source_id", "parent_id", "file_path", "file_name",
@@ -30,6 +33,12 @@ METRICS: dict[str, Metric] = {
     "l2": "l2", "euclid": "l2", "euclidean": "l2", "l2_norm": "l2",
 }  # fmt: skip
 """How stores call the three metrics."""
+
+
+ID_FIELDS = ("id", "_id", "chunk_id", "uuid", "key")
+TEXT_FIELDS = ("text", "content", "contents", "page_content", "document", "body", "chunk", "passage")
+VECTOR_FIELDS = ("vector", "embedding", "embeddings", "vec", "_vector")
+"""What stores usually call these fields; the first that is there is taken."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -68,50 +77,37 @@ class Table(Struct, frozen=True, kw_only=True):
     rows: Sequence[Row]
     vectors: NDArray[np.floating]
     metric: str = ""
-    model: str = ""
     lossy: str = ""
     notices: tuple[Notice, ...] = ()
 
 
-class Imported(Struct, frozen=True, kw_only=True):
-    """What becomes a snapshot."""
-
-    chunks: tuple[Chunk, ...]
-    vectors: NDArray[np.floating]
-    metric: Metric
-    model: str
-    notices: tuple[Notice, ...]
-
-
-def to_chunks(table: Table, place: Place) -> Imported:
+def to_snapshot(table: Table, location: StoreLocation) -> tuple[Contents, BuildSettings, tuple[Notice, ...]]:
     """Name each row's id, document, text and access, and settle the metric.
 
     Raises:
         SnapshotError: `snapshot.empty`, `snapshot.count-mismatch`, `snapshot.bad-chunk`, `snapshot.duplicate-id`,
             `snapshot.bad-metric`.
     """
-    where = f"{place.scheme}:{place.where}"
+    where = str(location)
     if not table.rows:
         raise SnapshotError("snapshot.empty", "the store holds no rows.", where=where)
     if len(table.rows) != len(table.vectors):
         text = f"{len(table.rows)} rows stand beside {len(table.vectors)} vectors."
         raise SnapshotError("snapshot.count-mismatch", text, where=where)
-    access = place.get("acl")
+    access = location.get("acl")
     if access and all(row.metadata.get(access) is None for row in table.rows):
         text = f"no row has a metadata field {access}: everybody could read everything."
         raise SnapshotError("snapshot.no-field", text, hint="Check the name after ?acl=", where=where)
-    document = place.get("doc") or _document_field(table.rows)
+    document = location.get("doc") or _document_field(table.rows)
     problems = Problems()
-    chunks = tuple(_chunks(table.rows, document, place, problems))
+    chunks = tuple(_chunks(table.rows, document, location, problems))
     problems.raise_if_any()
-    metric, told = _metric(table, place, where)
-    return Imported(
-        chunks=chunks,
-        vectors=table.vectors,
-        metric=metric,
-        model=place.get("model") or table.model,
-        notices=(*table.notices, *_document_notice(document, where), *told, *_lossy_notice(table, where)),
+    metric, told = _metric(table, location, where)
+    settings = BuildSettings(
+        metric=metric, model=location.get("model"), build_id=f"{IMPORTED}{location.scheme}"
     )
+    notices = (*table.notices, *_document_notice(document, where), *told, *_lossy_notice(table, where))
+    return Contents(chunks=chunks, vectors=table.vectors), settings, notices
 
 
 NO_DOCUMENT = ("", "None")
@@ -140,21 +136,23 @@ def _lossy_notice(table: Table, where: str) -> tuple[Notice, ...]:
     return (Notice(code="snapshot.lossy-index", text=text, where=where),)
 
 
-def _chunks(rows: Sequence[Row], document: str, place: Place, problems: Problems) -> Iterator[Chunk]:
+def _chunks(
+    rows: Sequence[Row], document: str, location: StoreLocation, problems: Problems
+) -> Iterator[Chunk]:
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):
-        at = f"{place.scheme}:{place.where} row {number}"
-        name = _named(row, place.get("id"), row.id, at, problems)
+        at = f"{location} row {number}"
+        name = _named(row, location.get("id"), row.id, at, problems)
         if seen.setdefault(name, number) != number:
             problems.add("snapshot.duplicate-id", at, f'the id "{name}" is that of row {seen[name]} too.')
         doc = _named(row, document, name, at, problems)
         yield Chunk(
             id=name,
             doc=doc,
-            text=str(row.metadata.get(place.get("text"), row.text)),
+            text=str(row.metadata.get(location.get("text"), row.text)),
             start=row.start,
             end=row.end,
-            acl=_acl(row, place.get("acl"), at, problems) or row.acl,
+            acl=_acl(row, location.get("acl"), at, problems) or row.acl,
             metadata=row.metadata or msgspec.UNSET,
         )
 
@@ -185,38 +183,28 @@ def _acl(row: Row, field: str, where: str, problems: Problems) -> ChunkAcl | Non
         return None
 
 
-def _metric(table: Table, place: Place, where: str) -> tuple[Metric, tuple[Notice, ...]]:
+def _metric(table: Table, location: StoreLocation, where: str) -> tuple[Metric, tuple[Notice, ...]]:
     """The store's metric unless one was given; measured norms say what that means."""
-    given, own = place.get("metric").lower(), table.metric.lower()
+    given, own = location.get("metric").lower(), table.metric.lower()
     for name in (given, own):
         if name and name not in METRICS:
             text = f'the metric "{name}" is none of {", ".join(sorted(METRICS))}.'
             raise SnapshotError("snapshot.bad-metric", text, hint="Give one with ?metric=", where=where)
     chosen = METRICS[given or own or "cosine"]
-    least, most = norms(table.vectors)
-    unit = abs(least - 1) < 1e-3 and abs(most - 1) < 1e-3
-    told = [f"norms {least:.4g} to {most:.4g}"]
+    measured = measure((table.vectors,))
+    told = [f"norms {measured.smallest:.4g} to {measured.largest:.4g}"]
     if not given and not own:
         told.append("the store keeps no metric: cosine is taken, ?metric= sets another")
     elif given and own and METRICS[given] != METRICS[own]:
         told.append(f"the store compares by {METRICS[own]}, {chosen} was asked for")
     told.append(
-        "all metrics rank alike" if unit else f"{chosen} ranks otherwise than the other metrics would"
+        "all metrics rank alike"
+        if measured.is_unit
+        else f"{chosen} ranks otherwise than the other metrics would"
     )
     return chosen, (
         Notice(code="snapshot.metric", text=f"compared by {chosen}: {'; '.join(told)}", where=where),
     )
-
-
-def norms(vectors: NDArray[np.floating]) -> tuple[float, float]:
-    """Least and largest norm, of vectors that are not zero; in blocks, so that a mapped file stays on disk."""
-    least, most = np.inf, 0.0
-    for start in range(0, len(vectors), 65536):
-        lengths = np.linalg.norm(np.asarray(vectors[start : start + 65536], dtype=np.float64), axis=1)
-        lengths = lengths[np.isfinite(lengths) & (lengths > 0)]
-        if len(lengths):
-            least, most = min(least, float(lengths.min())), max(most, float(lengths.max()))
-    return (0.0 if least == np.inf else least), most
 
 
 def matrix(rows: Sequence[object], where: str) -> NDArray[np.float32]:
@@ -243,8 +231,3 @@ def matrix(rows: Sequence[object], where: str) -> NDArray[np.float32]:
     if made.ndim != 2:
         raise SnapshotError("snapshot.bad-array", "the vectors are not lists of numbers.", where=where)
     return made
-
-
-def first_of(row: Mapping[str, Any], *names: str) -> Any:
-    """The value of the first of these names that the row has."""
-    return next((row[name] for name in names if name in row), None)

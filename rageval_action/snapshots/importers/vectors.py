@@ -1,31 +1,26 @@
 """A matrix file beside a JSON lines file, row i to line i: `vectors:emb.npy?chunks=chunks.jsonl`.
 
-`.npy`, `.npz` and `.safetensors` are read by their headers alone: nothing is unpickled, and no size is believed that
-the file does not have.
+Ours because numpy unpacks whatever size an .npz claims, and safetensors copies a tensor instead of mapping it.
 """
 
 from __future__ import annotations
 
 import math
-import zipfile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import cast
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.arrays import open_matrix, read_header
-from rageval_action.snapshots.corpus import read_corpus
-from rageval_action.snapshots.importers.cache import through_cache
-from rageval_action.snapshots.importers.place import Place, content_key
+from rageval_action.snapshots.arrays import array_in, open_matrix
+from rageval_action.snapshots.given_chunks import read_given_chunks
+from rageval_action.snapshots.importers.location import StoreLocation
 from rageval_action.snapshots.importers.table import Table, row_of
+from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
-OPTIONS = ("chunks", "array")
-MAX_BYTES = 64 << 30
-MAX_RATIO = 200
+LIMITS = ZipLimits(member=64 << 30, free=200)
 MAX_HEADER = 100 << 20
 KINDS: dict[str, np.dtype[np.floating]] = {
     "F16": np.dtype("<f2"),
@@ -35,66 +30,37 @@ KINDS: dict[str, np.dtype[np.floating]] = {
 """Types of safetensors that are vectors; bfloat16 is no numpy type and is refused by name."""
 
 
-def load(place: str) -> Snapshot:
-    """The snapshot of a matrix and its chunks, from the cache where it is known."""
-    at = Place("vectors", place, OPTIONS)
-    at.file()
-    return through_cache(at, read, content_key(at, _chunks_of(at)))
-
-
-def read(place: Place) -> Table:
+def read(location: StoreLocation) -> Table:
     """Chunks by line, vectors by row.
 
     Raises:
         SnapshotError: `snapshot.bad-array`, `.object-array`, `.truncated`, `.too-large`, `.which-array`, and what
-            `corpus.read_corpus` refuses.
+            `given_chunks.read_given_chunks` refuses.
     """
-    path = place.file()
-    corpus = read_corpus(_chunks_of(place))
+    path = location.file()
+    given = read_given_chunks(location.chunks_file())
     readers = {".npz": _npz, ".safetensors": _safetensors}
-    found = readers[path.suffix](path, place.get("array")) if path.suffix in readers else _npy(path)
+    reader = readers.get(path.suffix)
+    found = reader(path, location.get("array")) if reader else open_matrix(path, str(path))
     if found.dtype.kind != "f" or found.ndim != 2:
         text = f"the array is {found.dtype} of shape {found.shape}, not a matrix of floats."
-        raise SnapshotError("snapshot.bad-array", text, where=place.where)
-    rows = [row_of(chunk) for chunk in corpus.chunks]
-    return Table(rows=rows, vectors=cast("NDArray[np.floating]", found), notices=corpus.notices)
-
-
-def _chunks_of(place: Place) -> Path:
-    return Path(place.need("chunks", "a matrix holds no texts and no ids: give the chunks' file."))
-
-
-def _npy(path: Path) -> NDArray[np.generic]:
-    return open_matrix(path, str(path))
+        raise SnapshotError("snapshot.bad-array", text, where=location.where)
+    rows = [row_of(chunk) for chunk in given.chunks]
+    return Table(rows=rows, vectors=cast("NDArray[np.floating]", found), notices=given.notices)
 
 
 def _npz(path: Path, wanted: str) -> NDArray[np.generic]:
     """One array of an archive, read in memory by its own declared and allowed size."""
     where = str(path)
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        with path.open("rb") as file, open_zip(file, LIMITS) as archive:
+            names = [name.removesuffix(".npy") for name in archive.names if name.endswith(".npy")]
             chosen = _choose(names, wanted, where)
-            info = archive.getinfo(f"{chosen}.npy")
-            if info.file_size > MAX_BYTES or info.file_size > MAX_RATIO * max(1, info.compress_size):
-                raise SnapshotError("snapshot.too-large", "the array unpacks to an absurd size.", where=where)
-            with archive.open(info) as stream:
-                return _array(cast("BinaryIO", stream), info.file_size, f"{where}:{chosen}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise SnapshotError(
-            "snapshot.bad-array", "this is not a readable .npz archive.", where=where
-        ) from error
-
-
-def _array(stream: BinaryIO, size: int, where: str) -> NDArray[np.generic]:
-    header = read_header(stream, where)
-    if len(header.shape) != 2 or header.end != size:
-        text = f"the array of shape {header.shape} does not fill its {size} bytes, or is no matrix."
-        raise SnapshotError("snapshot.truncated", text, where=where)
-    data = stream.read(header.end - header.offset)
-    if len(data) != header.end - header.offset:
-        raise SnapshotError("snapshot.truncated", "the archive ends inside the array.", where=where)
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape)
+            data = archive.read(f"{chosen}.npy")
+    except ZipError as error:
+        code = "snapshot.too-large" if error.kind == "too-large" else "snapshot.bad-array"
+        raise SnapshotError(code, f"the .npz archive cannot be read: {error}.", where=where) from error
+    return array_in(data, f"{where}:{chosen}")
 
 
 def _safetensors(path: Path, wanted: str) -> NDArray[np.generic]:

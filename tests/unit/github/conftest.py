@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
+import requests
+from msgspec.structs import replace
 
-from rageval_action.github.api import Api, Budget, Clock
-from rageval_action.github.context import Runner, Token
+from rageval_action.github.api import LIMITS, Api
+from rageval_action.github.runner import Runner, Token
+from rageval_action.http_client import Budget, new_session
+from rageval_action.world import Clock
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW
 from tests.fakes.github_server import TOKEN, FakeGitHub
 
@@ -56,6 +61,13 @@ class FastClock:
         )
 
 
+IMPATIENT = replace(LIMITS, connect_s=0.5, read_s=0.5)
+
+
+def network() -> requests.Session:
+    return new_session(proxies=False)
+
+
 @pytest.fixture
 def clock() -> FastClock:
     return FastClock()
@@ -63,9 +75,16 @@ def clock() -> FastClock:
 
 @pytest.fixture
 def make_api(github: FakeGitHub, clock: FastClock) -> Callable[..., Api]:
-    def make(token: str = TOKEN, seconds: float = 120.0) -> Api:
-        handle = clock.handle()
-        return Api(github.url, REPOSITORY, Token(token), Budget(seconds, handle), handle)
+    def make(
+        token: str = TOKEN,
+        seconds: float = 120.0,
+        *,
+        url: str = "",
+        handle: Clock | None = None,
+        **options: Any,
+    ) -> Api:
+        budget = Budget(seconds, handle or clock.handle())
+        return Api(url or github.url, REPOSITORY, Token(token), budget, network, **options)
 
     return make
 

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 import requests
+from msgspec.structs import replace
 
-from rageval_action.github.answers import Comment, Commit, Made
 from rageval_action.github.api import Api
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError, is_limit, limit_wait
+from rageval_action.github.api_errors import ApiError, is_limit, limit_wait
+from rageval_action.github.rest_types import Comment, Commit, CreatedObject
+from rageval_action.github.runner import Token
+from rageval_action.http_client import Reply
 from tests.fakes.github import zipped
 from tests.fakes.github_server import FAULTS, READ_TOKEN, FakeGitHub
-from tests.unit.github.conftest import FastClock
+from tests.unit.github.conftest import IMPATIENT, FastClock
 
 SHA = "a" * 40
 COMMIT = f"/repos/acme/docs/commits/{SHA}"
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_read_survives_every_passing_fault_but_lies(fault: str, github: FakeGitHub, api: Api) -> None:
+def test_a_read_survives_every_passing_fault_but_lies(
+    fault: str, github: FakeGitHub, make_api: Callable[..., Api]
+) -> None:
+    api = make_api(limits=IMPATIENT)
     github.state.commit(SHA)
     github.faults = {0: fault}
     github.patience = 0.9
-    api._timeout = lambda: (0.5, 0.5)  # type: ignore[method-assign]
     if fault == "bad-json":
         with pytest.raises(ApiError) as error:
             api.get(COMMIT, Commit)
@@ -38,11 +43,11 @@ def test_a_read_survives_every_passing_fault_but_lies(fault: str, github: FakeGi
     ("fault", "tries"), [("500", 1), ("timeout", 1), ("half-closed", 1), ("429", 2), ("403-secondary", 2)]
 )
 def test_a_post_is_sent_again_only_when_it_was_refused_unheard(
-    fault: str, tries: int, github: FakeGitHub, api: Api
+    fault: str, tries: int, github: FakeGitHub, make_api: Callable[..., Api]
 ) -> None:
+    api = make_api(limits=IMPATIENT)
     github.faults = {0: fault}
     github.patience = 0.9
-    api._timeout = lambda: (0.5, 0.5)  # type: ignore[method-assign]
     path = "/repos/acme/docs/issues/7/comments"
     if tries == 1:
         with pytest.raises(ApiError) as error:
@@ -55,10 +60,10 @@ def test_a_post_is_sent_again_only_when_it_was_refused_unheard(
     assert len(github.log) == tries
 
 
-def test_no_connection_is_an_outage_after_all_tries(github: FakeGitHub, api: Api, clock: FastClock) -> None:
-    api._base = "http://127.0.0.1:9"
+def test_no_connection_is_an_outage_after_all_tries(make_api: Callable[..., Api], clock: FastClock) -> None:
+    api = make_api(url="http://127.0.0.1:9")
     with pytest.raises(ApiError) as error:
-        api.send("POST", "/x", Made, {})
+        api.send("POST", "/x", CreatedObject, {})
     assert error.value.failure == "outage"
     assert str(error.value).endswith("POST /x: the server cannot be reached.")
     assert clock.sleeps == [1.0, 2.0, 4.0]
@@ -86,17 +91,17 @@ def test_the_total_cap_ends_waiting(
     assert "no time was left" in error.value.message
 
 
-def test_a_spent_rate_limit_waits_for_the_reset(github: FakeGitHub, api: Api, clock: FastClock) -> None:
+def test_a_spent_rate_limit_waits_for_the_reset(
+    github: FakeGitHub, make_api: Callable[..., Api], clock: FastClock
+) -> None:
     github.state.commit(SHA)
     github.remaining = 0
-    real_sleep = clock.sleep
 
     def refill(seconds: float) -> None:
-        real_sleep(seconds)
+        clock.sleep(seconds)
         github.remaining = 10
 
-    api._clock = clock.handle()
-    api.budget._clock = type(api._clock)(now=api._clock.now, wall=api._clock.wall, sleep=refill)
+    api = make_api(handle=replace(clock.handle(), sleep=refill))
     assert api.get(COMMIT, Commit).sha == SHA
     assert len(clock.sleeps) == 1
     assert 1.0 <= clock.sleeps[0] <= 4.0
@@ -108,17 +113,27 @@ def test_waiting_times() -> None:
     assert limit_wait({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "900"}, 1000) == 1
     assert limit_wait({"retry-after": "soon"}, 0) == 60
     assert limit_wait({"retry-after": "9" * 40}, 0) == 60
-    assert not is_limit({"retry-after": "1"}, "Resource not accessible by integration")
-    assert is_limit({}, "You have exceeded a secondary rate limit")
-    assert not is_limit({}, "Must have admin rights")
 
 
-def test_pages_are_followed_to_the_end_on_our_host_only(github: FakeGitHub, api: Api) -> None:
+def refusal(said: str, **headers: str) -> Reply:
+    return Reply(status=403, headers=headers, body=json.dumps({"message": said}).encode())
+
+
+def test_which_refusals_are_limits() -> None:
+    assert not is_limit(refusal("Resource not accessible by integration", **{"retry-after": "1"}))
+    assert is_limit(refusal("You have exceeded a secondary rate limit"))
+    assert is_limit(replace(refusal(""), status=429))
+    assert not is_limit(refusal("Must have admin rights"))
+
+
+def test_pages_are_followed_to_the_end_on_our_host_only(
+    github: FakeGitHub, api: Api, make_api: Callable[..., Api]
+) -> None:
     for number in range(230):
         github.state.comment(7, "someone", f"comment {number}")
     pages = list(api.pages("/repos/acme/docs/issues/7/comments", tuple[Comment, ...]))
     assert [len(page) for page in pages] == [100, 100, 30]
-    api._base = github.url.replace("127.0.0.1", "localhost")
+    api = make_api(url=github.url.replace("127.0.0.1", "localhost"))
     with pytest.raises(ApiError) as error:
         list(api.pages("/repos/acme/docs/issues/7/comments", tuple[Comment, ...]))
     assert error.value.failure == "malformed"

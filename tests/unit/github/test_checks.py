@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from rageval_action.github.api import Api
-from rageval_action.github.checks import Annotation, Report, publish_check
-from rageval_action.github.failures import ApiError
+from rageval_action.github.api_errors import ApiError
+from rageval_action.github.checks import Annotation, CheckRun, publish_check
 from tests.fakes.github import TokenKind
 from tests.fakes.github_server import PERSON_TOKEN, READ_TOKEN, FakeGitHub
 
 SHA = "a" * 40
 
 
-def report(**given: Any) -> Report:
+def report(**given: Any) -> CheckRun:
     fields: dict[str, Any] = {
         "name": "rageval (default)",
         "head_sha": SHA,
@@ -25,7 +25,7 @@ def report(**given: Any) -> Report:
         "summary": "details",
         "details_url": "https://github.com/acme/docs/actions/runs/1",
     }
-    return Report(**(fields | given))
+    return CheckRun(**(fields | given))
 
 
 def notes(count: int) -> tuple[Annotation, ...]:

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
+from rageval_action.core.wording.limits import SENT_COMMENT_BYTES
 from rageval_action.github.api import Api
+from rageval_action.github.api_errors import ApiError
 from rageval_action.github.comment import (
     ACTIONS_BOT,
-    COMMENT_BYTES,
     Marker,
     Posted,
     own_login,
     parse_marker,
     post_comment,
 )
-from rageval_action.github.context import Token
-from rageval_action.github.failures import ApiError
+from rageval_action.github.runner import Token
 from tests.fakes.github_server import PERSON_TOKEN, READ_TOKEN, FakeGitHub
 
 SHA = "a" * 40
@@ -150,7 +150,7 @@ def test_an_app_with_an_unknown_name_learns_it(github: FakeGitHub, api: Api) -> 
 def test_long_comments_are_cut_on_a_line_in_bytes(github: FakeGitHub, api: Api) -> None:
     post(api, marker(), "| 語語語語 |\n" * 9_000)
     body = bodies(github)[0]
-    assert len(body.encode()) <= COMMENT_BYTES
+    assert len(body.encode()) <= SENT_COMMENT_BYTES
     assert set(body.splitlines()[1:-3]) == {"| 語語語語 |"}
     assert "job summary" in body
 

@@ -12,17 +12,17 @@ import msgspec
 import pytest
 
 from rageval_action.errors import ConfigError
-from rageval_action.github.event import NoPullRequest, Plan, PullRequest, plan, read_payload
-from rageval_action.github.payload import Payload
+from rageval_action.github.event import NoPullRequest, PullRequest, RunPlan, plan_run, read_payload
+from rageval_action.github.webhook_types import Payload
 from tests.fakes.npm import npm_package
 from tests.unit.github.conftest import runner_for
 
 HEAD, BASE = "a" * 40, "b" * 40
 
 
-def decide(event: str, payload: dict[str, Any], **runner: Any) -> Plan:
+def decide(event: str, payload: dict[str, Any], **runner: Any) -> RunPlan:
     decoded = msgspec.json.decode(json.dumps(payload).encode(), type=Payload)
-    return plan(runner_for("http://127.0.0.1", event_name=event, **runner), decoded)
+    return plan_run(runner_for("http://127.0.0.1", event_name=event, **runner), decoded)
 
 
 def pull_request(**given: Any) -> dict[str, Any]:

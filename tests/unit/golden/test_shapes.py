@@ -579,6 +579,7 @@ def test_csv_with_bom_semicolons_and_cells_over_lines(read) -> None:
         ("set.json", '[{"query": "a", "relevant": ["d"]}, 3]', "golden.bad-row"),
         ("set.yaml", "questions:\n  - query: a\n    relevant: [d\n", "golden.bad-yaml"),
         ("set.yaml", "- query: a\n  relevant: [d]\n- 3\n", "golden.bad-row"),
+        ("set.yaml", "- query: a\n  relevant: [d]\n  relevant: [e]\n", "golden.bad-row"),
         ("set.txt", "nothing here", "golden.unknown-format"),
         ("set.xlsx", "PK\x03\x04zip", "golden.packed"),
         ("set.json", "[]", "golden.empty"),

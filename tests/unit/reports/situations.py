@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from rageval_action import pipeline
 from rageval_action.core.judging.document import ComparisonDocument
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, parse_policy
-from rageval_action.core.judging.verdict import BaselineUnknown, NoBaseline, Override
+from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import GitInfo, Mean, Quantiles, QueryRow, RunRecord
 from rageval_action.core.model.types import Chunk, Grades, Notice, Unanswerable
 from tests.builders import FILLERS, NOW, TODAY, amended, plain_chunks, row, run

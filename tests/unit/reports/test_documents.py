@@ -6,9 +6,9 @@ import io
 
 import msgspec
 
-from rageval_action.reports.check import check
+from rageval_action.reports.check_run import check
+from rageval_action.reports.comment_and_summary import comment, summary
 from rageval_action.reports.links import Links
-from rageval_action.reports.render import markdown, summary
 from rageval_action.reports.terminal import show
 from rageval_action.reports.view import ALL, view
 from tests.unit.reports.situations import HEAD, Situation
@@ -28,7 +28,7 @@ def _view(situation: Situation, most: int = 10):
 
 def test_the_comment_is_as_it_was_read(named, expected):
     name, situation = named
-    expected(f"{name}/comment.md", markdown(_view(situation), LINKS))
+    expected(f"{name}/comment.md", comment(_view(situation), LINKS))
 
 
 def test_the_summary_is_as_it_was_read(named, expected):

@@ -9,14 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.reports import charts, table_rows
+from rageval_action.core.wording.limits import COMMENT_BYTES, SUMMARY_BYTES
+from rageval_action.reports import mermaid_charts, table_rows
+from rageval_action.reports.comment_and_summary import comment, summary
+from rageval_action.reports.html_report import SNIPPET, page
 from rageval_action.reports.links import Links
-from rageval_action.reports.page import SNIPPET, page
-from rageval_action.reports.render import COMMENT_BYTES, SUMMARY_BYTES, markdown, summary
 from rageval_action.reports.view import ALL, ReportView, view
 from rageval_action.reports.view_types import ChangeLine, Fact, MeasureLine, QueryLine, SmallSlice, UnitLine
 from tests.unit.reports.situations import HEAD, NASTY, spoilt
-from tests.unit.reports.test_render import whole
+from tests.unit.reports.test_comment_and_summary import whole
 
 gfm = pytest.importorskip("tests.unit.reports.gfm", reason="cmarkgfm is not installed", exc_type=ImportError)
 
@@ -91,7 +92,7 @@ def base(situation) -> ReportView:
 
 
 @pytest.mark.parametrize("text", NASTY)
-@pytest.mark.parametrize("render", [markdown, summary])
+@pytest.mark.parametrize("render", [comment, summary])
 def test_no_string_of_a_view_gets_out_of_its_place(text, render, base):
     made = render(spoilt(base, text), LINKS)
     shown = gfm.page(re.sub(r"```mermaid\n.*?```", "", made, flags=re.DOTALL))
@@ -101,7 +102,7 @@ def test_no_string_of_a_view_gets_out_of_its_place(text, render, base):
         assert len(set(gfm.page(table).rows)) == 1
 
 
-@pytest.mark.parametrize("render", [markdown, summary])
+@pytest.mark.parametrize("render", [comment, summary])
 def test_no_string_of_a_view_is_shown_at_any_length(render, base):
     made = render(spoilt(base, "x" * 30_000), LINKS, limit=10**9)
     assert "x" * 40 in made
@@ -112,7 +113,7 @@ def test_no_string_of_a_view_is_shown_at_any_length(render, base):
 def test_no_list_outgrows_a_comment_or_a_summary(field, base, situation):
     row = ROWS[field] if field in ROWS else base.clusters[0]
     flooded = replace(base, **{field: (row,) * MANY, "lost_total": MANY, "gained_total": MANY})
-    for render, limit in ((markdown, COMMENT_BYTES), (summary, SUMMARY_BYTES)):
+    for render, limit in ((comment, COMMENT_BYTES), (summary, SUMMARY_BYTES)):
         made = render(flooded, LINKS)
         assert 0 < len(made.encode()) <= limit
         assert flooded.title in made
@@ -123,7 +124,7 @@ def test_all_lists_together_do_not_either(base):
     flooded = replace(
         base, **{name: (row,) * MANY for name, row in ROWS.items()}, lost_total=MANY, gained_total=MANY
     )
-    for render, limit in ((markdown, COMMENT_BYTES), (summary, SUMMARY_BYTES)):
+    for render, limit in ((comment, COMMENT_BYTES), (summary, SUMMARY_BYTES)):
         made = render(flooded, LINKS)
         assert 0 < len(made.encode()) <= limit
         assert flooded.title in made
@@ -131,7 +132,7 @@ def test_all_lists_together_do_not_either(base):
 
 @pytest.mark.parametrize(("field", "words"), LEFT.items())
 def test_what_a_comment_leaves_out_is_counted(field, words, base):
-    made = markdown(replace(base, **{field: (ROWS[field],) * MANY}), LINKS)
+    made = comment(replace(base, **{field: (ROWS[field],) * MANY}), LINKS)
     found = re.search(rf"([\d,]+) {words}", made)
     assert found
     assert MANY - 100 < int(found[1].replace(",", "")) <= MANY + 10
@@ -161,14 +162,14 @@ def test_a_snippet_of_the_page_is_short_and_on_one_line(situation):
 @pytest.mark.parametrize("text", [*NASTY, 'a"] ```\nb', "x" * 99])
 def test_a_name_cannot_end_a_chart(text, base):
     row = replace(SLICE, slice=text)
-    drawn = charts.mermaid(
+    drawn = mermaid_charts.mermaid(
         replace(base, slices=tuple(replace(row, after_value=0.7 - at / 100) for at in range(20)))
     ).slices
     assert drawn.count("\n") == 5
-    assert drawn.count('"') == 2 * charts.MOST_BARS + THEME_QUOTES
+    assert drawn.count('"') == 2 * mermaid_charts.MOST_BARS + THEME_QUOTES
     assert "`" not in drawn
     assert max(len(name) for name in re.findall(r'"([^"]*)"', drawn.split("x-axis")[1])) <= 40
 
 
-THEME_QUOTES = charts.THEME.count('"') + 4
+THEME_QUOTES = mermaid_charts.THEME.count('"') + 4
 """Those of the theme, of the title and of the axis."""

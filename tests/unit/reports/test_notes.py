@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.judging.sentences import run_text
 from rageval_action.reports import notes
 from tests.unit.reports.situations import GOOD, judged, old, record
 
@@ -19,7 +20,7 @@ from tests.unit.reports.situations import GOOD, judged, old, record
     ],
 )
 def test_access_counts_only_the_queries_that_were_judged(judged_queries, told):
-    assert notes.acl(replace(record(GOOD).record, acl_judged=judged_queries)) == told
+    assert run_text.acl(replace(record(GOOD).record, acl_judged=judged_queries)) == told
 
 
 @pytest.mark.parametrize("name", ["chunker", "model"])

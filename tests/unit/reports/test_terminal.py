@@ -7,11 +7,12 @@ import io
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.explanation import explain
-from rageval_action.core.comparing.query_layout import sights
 from rageval_action.core.judging.document import failures
+from rageval_action.core.judging.explanation import explain
+from rageval_action.core.measuring.query_layout import query_pairs
 from rageval_action.core.model.hashing import text_hash
-from rageval_action.reports import explain as explained
+from rageval_action.core.wording.columns import width
+from rageval_action.reports import query_explanation as explained
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
 from tests.unit.reports.situations import GOOD, NASTY, Situation, judged, lowered, old, spoilt
@@ -91,10 +92,8 @@ def test_small_slices_are_one_line_and_quiet_ones_are_counted(situation):
 
 
 def test_columns_stay_in_line_whatever_the_script(situation):
-    from rageval_action.reports.terminal import _width
-
     rows = [line for line in plain(_view(situation("many-lost"))) if "outranked by" in line]
-    assert len({_width(line[: line.index("outranked")]) for line in rows}) == 1
+    assert len({width(line[: line.index("outranked")]) for line in rows}) == 1
 
 
 def test_repeated_notes_are_told_once(situation):
@@ -168,12 +167,12 @@ def test_a_waiver_that_is_not_enough_is_named():
 @pytest.mark.parametrize("place", [0, 5, 10, 13])
 def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
     told = situation("fail-drop")
-    seen = sights(told.after, told.before)[place]
-    change = next((one for one in told.told.queries if one.id == seen.row.query_id), None)
+    pair = query_pairs(told.after, told.before)[place]
+    change = next((one for one in told.told.queries if one.id == pair.after.row.query_id), None)
     texts = {text_hash("text of f1"): "first\ntext ::error::" + "t" * 900}
-    lines = list(explained.lines(explain(seen, change, 5, "document", texts)))
+    lines = list(explained.lines(explain(pair, change, texts)))
     assert "t" * explained.SNIPPET not in "".join(lines)
-    assert lines[0].startswith(f"{seen.row.query_id}, line {place + 1} of the golden set: ")
+    assert lines[0].startswith(f"{pair.after.row.query_id}, line {place + 1} of the golden set: ")
     assert any(line.startswith("Should find doc-") and " → " in line for line in lines)
     assert any(line.startswith("Base, first 10") for line in lines)
     assert all("\n" not in line for line in lines)
@@ -181,6 +180,6 @@ def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
 
 def test_explanations_of_hostile_queries_hold_no_control_characters(situation):
     told = situation("hostile")
-    for seen in sights(told.after, told.before):
-        for line in explained.lines(explain(seen, None, 5, "document", {})):
+    for pair in query_pairs(told.after, told.before):
+        for line in explained.lines(explain(pair, None, {})):
             assert all(char.isprintable() or char == "\u200b" for char in line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rageval_action.reports.sentences import title
+from rageval_action.core.judging.sentences.summary import title
 from tests.unit.reports.situations import GOOD, drop, judged, lowered, old, record
 
 LOOSE = {"measure": "recall@5", "max_drop": 0.5}

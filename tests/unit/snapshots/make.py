@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rageval_action.core.model.hashing import query_key
+from rageval_action.core.model.snapshot import BuildSettings
 from rageval_action.core.model.types import Chunk
-from rageval_action.snapshots.write import About, Contents, write_snapshot
+from rageval_action.snapshots.write import Contents, write_snapshot
 
-ABOUT = About(metric="ip", model="toy/model", revision="r1", query_prefix="q: ", document_prefix="d: ")
+SETTINGS = BuildSettings(
+    metric="ip", model="toy/model", revision="r1", query_prefix="q: ", document_prefix="d: "
+)
 
 
 def chunks(count: int, **changed: object) -> list[Chunk]:
@@ -34,10 +37,12 @@ def unit_vectors(rows: int, dimension: int = 4, seed: int = 0) -> NDArray[np.flo
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def cached(texts: list[str], dimension: int = 4, about: About = ABOUT) -> dict[str, NDArray[np.float32]]:
+def cached(
+    texts: list[str], dimension: int = 4, settings: BuildSettings = SETTINGS
+) -> dict[str, NDArray[np.float32]]:
     """Query vectors under the keys that the encoder looks for."""
     keys = [
-        query_key(model=about.model, revision=about.revision, prefix=about.query_prefix, text=text)
+        query_key(model=settings.model, revision=settings.revision, prefix=settings.query_prefix, text=text)
         for text in texts
     ]
     return dict(zip(keys, unit_vectors(len(texts), dimension, seed=7), strict=True))
@@ -51,7 +56,7 @@ def write(
     made: list[Chunk] | None = None,
     queries: Mapping[str, NDArray[np.float32]] | None = None,
     shard_rows: int = 0,
-    about: About = ABOUT,
+    settings: BuildSettings = SETTINGS,
 ) -> Path:
     """Write a snapshot and return its folder."""
     contents = Contents(
@@ -59,5 +64,5 @@ def write(
         vectors=unit_vectors(rows) if vectors is None else vectors,
         query_vectors=cached(["one", "two"]) if queries is None else queries,
     )
-    write_snapshot(out, contents, about, shard_rows=shard_rows)
+    write_snapshot(out, contents, settings, shard_rows=shard_rows)
     return out

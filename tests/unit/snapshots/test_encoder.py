@@ -15,7 +15,7 @@ from rageval_action.errors import CannotMeasureError, RagevalError, SnapshotErro
 from rageval_action.snapshots.encoder import QueryEncoder, query_encoder
 from rageval_action.snapshots.model import load_model
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.make import ABOUT, cached, write
+from tests.unit.snapshots.make import SETTINGS, cached, write
 
 TEXTS = ["one", "two"]
 
@@ -30,7 +30,7 @@ class Model:
         self.seen: list[str] = []
         self.cost: dict[str, float] = {}
         self._chunk = np.asarray(snapshot.shards[0][0]) * sign
-        self._probe = ABOUT.document_prefix + snapshot.chunks[0].text
+        self._probe = SETTINGS.document_prefix + snapshot.chunks[0].text
         self._dimension = dimension
         self._value = value
 
@@ -69,7 +69,7 @@ def test_cached_vectors_need_no_model(snapshot: Snapshot) -> None:
 def test_a_model_that_embeds_nothing_is_told(snapshot: Snapshot) -> None:
     for asked, told in (
         ("", []),
-        (f"/models/{ABOUT.model}", []),
+        (f"/models/{SETTINGS.model}", []),
         ("/models/other", ["the model other was not used"]),
     ):
         encode = query_encoder(snapshot, model_path=asked)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.importers import restricted
+from rageval_action.snapshots.importers import restricted_pickle
 from rageval_action.snapshots.interface import open_snapshot
 from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
 
@@ -241,7 +241,7 @@ def test_hostile_pickles_are_refused_and_nothing_runs(tmp_path: Path, name: str)
 
 
 def test_a_large_pickle_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restricted, "MAX_BYTES", 10)
+    monkeypatch.setattr(restricted_pickle, "MAX_BYTES", 10)
     monkeypatch.setattr("rageval_action.snapshots.importers.langchain.MAX_BYTES", 10)
     folder = langchain_folder(tmp_path / "lc")
     assert refused(f"langchain:{folder}").code == "snapshot.too-large"

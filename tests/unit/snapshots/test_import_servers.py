@@ -10,7 +10,7 @@ import pytest
 from rageval_action.core.model.types import Chunk
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.importers import servers
-from rageval_action.snapshots.importers.registry import import_store
+from rageval_action.snapshots.importers.stores import import_store
 from rageval_action.snapshots.interface import open_snapshot
 from rageval_action.transport import Client, TransportError
 from tests.fakes import search_servers

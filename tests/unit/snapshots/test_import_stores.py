@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.importers import reader_process
 from rageval_action.snapshots.interface import open_snapshot
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, codes, opened, same, vectors
+from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, opened, same, vectors
 
 
 def refused(location: str) -> SnapshotError:
@@ -201,7 +202,7 @@ def vec_database(path: Path, column: str = "embedding float[8]") -> None:
         ("+note text, embedding float[8]", "l2"),
     ],
 )
-def test_sqlite_vec_by_plain_sqlite(tmp_path: Path, column: str, metric: str) -> None:
+def test_sqlite_vec(tmp_path: Path, column: str, metric: str) -> None:
     vec_database(tmp_path / "v.db", column)
     made = opened(f"sqlite-vec:{tmp_path}/v.db?texts=chunks&id=chunk_id")
     same(made, vectors())
@@ -240,11 +241,11 @@ def test_damaged_and_odd_sqlite_files_are_refused(tmp_path: Path) -> None:
         base.execute("UPDATE vec_rowids SET chunk_offset = 1000000000")
         base.commit()
     assert refused(f"sqlite-vec:{tmp_path}/v.db").code == "snapshot.truncated"
-    vec_database(tmp_path / "unused.db")
-    with closing(sqlite3.connect(tmp_path / "unused.db")) as base:
-        base.execute("UPDATE vec_chunks SET validity = zeroblob(length(validity))")
+    vec_database(tmp_path / "emptied.db")
+    with closing(sqlite3.connect(tmp_path / "emptied.db")) as base:
+        base.execute("DELETE FROM vec_rowids")
         base.commit()
-    assert refused(f"sqlite-vec:{tmp_path}/unused.db").code == "snapshot.empty"
+    assert refused(f"sqlite-vec:{tmp_path}/emptied.db").code == "snapshot.empty"
     vec_database(tmp_path / "c.db")
     with closing(sqlite3.connect(tmp_path / "c.db")) as base:
         base.execute("UPDATE vec_vector_chunks00 SET vectors = x'00'")
@@ -396,21 +397,37 @@ def test_broken_json_is_refused(tmp_path: Path, scheme: str, content: bytes) -> 
     assert refused(f"{scheme}:{tmp_path}/x.json").exit_code == 2
 
 
-def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The child's own Python path hides the library."""
-    chroma_folder(tmp_path / "db")
-    (tmp_path / "hide").mkdir()
-    (tmp_path / "hide" / "chromadb.py").write_text("raise ImportError('hidden')")
-    from rageval_action.snapshots.importers import worker
+LIBRARIES = {
+    "chroma": ("chromadb", "chroma"),
+    "hf": ("pyarrow", "parquet"),
+    "lancedb": ("lancedb", "lancedb"),
+    "parquet": ("pyarrow", "parquet"),
+    "sqlite-vec": ("sqlite_vec", "sqlite-vec"),
+}
+"""What the child needs beside the base install, and the extra that brings it."""
 
-    real = worker._environment
+
+def test_every_reader_but_that_of_faiss_needs_an_extra() -> None:
+    assert set(LIBRARIES) == set(reader_process.READERS) - {"faiss"}
+
+
+@pytest.mark.parametrize("scheme", LIBRARIES)
+def test_a_missing_library_is_named(scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child's own Python path hides the library."""
+    library, extra = LIBRARIES[scheme]
+    store = tmp_path / "store"
+    store.mkdir()
+    (store / "state.json").write_text('{"_data_files": [{"filename": "a.arrow"}]}')
+    (tmp_path / "hide").mkdir()
+    (tmp_path / "hide" / f"{library}.py").write_text("raise ImportError('hidden')")
+    real = reader_process.library_environment
     monkeypatch.setattr(
-        worker,
-        "_environment",
+        reader_process,
+        "library_environment",
         lambda home: (made := real(home)) | {"PYTHONPATH": f"{tmp_path / 'hide'}:{made['PYTHONPATH']}"},
     )
     with pytest.raises(ConfigError) as caught:
-        open_snapshot(f"chroma:{tmp_path}/db")
+        open_snapshot(f"{scheme}:{store}")
     assert caught.value.code == "config.missing-extra"
-    assert "[chroma]" in caught.value.hint
-    assert codes is not None
+    assert f"[{extra}]" in caught.value.hint
+    assert str(store) in caught.value.where

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rageval_action.errors import ConfigError, SnapshotError
-from rageval_action.snapshots.importers.registry import IMPORTERS, import_store
-from rageval_action.snapshots.interface import SOURCES, open_snapshot
+from rageval_action.snapshots.importers.stores import import_store
+from rageval_action.snapshots.interface import open_snapshot
 from rageval_action.snapshots.read import read_snapshot
 from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
 
@@ -189,7 +189,3 @@ def test_options_are_checked(tmp_path: Path) -> None:
         refused(f"vectors:{tmp_path}/v.npy?chunks={chunks_file(tmp_path)}&metric=hamming").code
         == "snapshot.bad-metric"
     )
-
-
-def test_every_importer_is_a_source() -> None:
-    assert set(IMPORTERS) == set(SOURCES) - {"folder"}

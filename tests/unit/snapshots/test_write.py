@@ -13,7 +13,7 @@ from rageval_action.core.model.types import ChunkAcl
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import Contents, write_snapshot
-from tests.unit.snapshots.make import ABOUT, cached, chunks, unit_vectors, write
+from tests.unit.snapshots.make import SETTINGS, cached, chunks, unit_vectors, write
 
 
 def test_what_was_read_is_written_as_it_was(tmp_path: Path) -> None:
@@ -63,8 +63,8 @@ def test_the_same_contents_give_the_same_bytes(tmp_path: Path) -> None:
 def test_rows_may_come_in_any_portions(tmp_path: Path) -> None:
     vectors = unit_vectors(10)
     contents = Contents(chunks=chunks(10), vectors=(vectors[at : at + 3] for at in range(0, 10, 3)))
-    in_parts = write_snapshot(tmp_path / "a", contents, ABOUT)
-    at_once = write_snapshot(tmp_path / "b", Contents(chunks=chunks(10), vectors=vectors), ABOUT)
+    in_parts = write_snapshot(tmp_path / "a", contents, SETTINGS)
+    at_once = write_snapshot(tmp_path / "b", Contents(chunks=chunks(10), vectors=vectors), SETTINGS)
     assert in_parts == at_once
 
 
@@ -82,13 +82,13 @@ def test_shards_hold_the_rows_in_order(tmp_path: Path) -> None:
 
 def test_float16_is_kept_as_float16(tmp_path: Path) -> None:
     contents = Contents(chunks=chunks(10), vectors=unit_vectors(10))
-    manifest = write_snapshot(tmp_path / "s", contents, ABOUT, dtype="float16")
+    manifest = write_snapshot(tmp_path / "s", contents, SETTINGS, dtype="float16")
     assert manifest.dtype == "float16"
     assert read_snapshot(tmp_path / "s").shards[0].dtype == np.float16
 
 
 def test_a_snapshot_may_have_no_vectors(tmp_path: Path) -> None:
-    manifest = write_snapshot(tmp_path / "s", Contents(chunks=chunks(3)), ABOUT)
+    manifest = write_snapshot(tmp_path / "s", Contents(chunks=chunks(3)), SETTINGS)
     assert (manifest.dimension, manifest.dtype, manifest.shards, manifest.normalised) == (0, "", (), False)
     assert read_snapshot(tmp_path / "s").shards == ()
 
@@ -118,11 +118,11 @@ def test_the_fingerprint_covers_vectors_and_settings(tmp_path: Path) -> None:
     swapped[[0, 1]] = swapped[[1, 0]]
     assert _fingerprint(plain) != _fingerprint(write(tmp_path / "b", vectors=swapped))
     for number, field in enumerate(("model", "revision", "query_prefix", "document_prefix")):
-        about = msgspec.structs.replace(ABOUT, **{field: "other"})
-        assert _fingerprint(plain) != _fingerprint(write(tmp_path / f"s{number}", about=about)), field
+        settings = msgspec.structs.replace(SETTINGS, **{field: "other"})
+        assert _fingerprint(plain) != _fingerprint(write(tmp_path / f"s{number}", settings=settings)), field
     for field in ("chunker", "build_id", "source_commit"):
-        about = msgspec.structs.replace(ABOUT, **{field: "other"})
-        assert _fingerprint(plain) == _fingerprint(write(tmp_path / f"t{field}", about=about)), field
+        settings = msgspec.structs.replace(SETTINGS, **{field: "other"})
+        assert _fingerprint(plain) == _fingerprint(write(tmp_path / f"t{field}", settings=settings)), field
 
 
 def test_metadata_is_not_in_the_fingerprint(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_a_failure_half_way_leaves_nothing_behind(tmp_path: Path) -> None:
         raise RuntimeError("the power is off")
 
     with pytest.raises(RuntimeError, match="the power is off"):
-        write_snapshot(tmp_path / "s", Contents(chunks=chunks(10), vectors=dying()), ABOUT)
+        write_snapshot(tmp_path / "s", Contents(chunks=chunks(10), vectors=dying()), SETTINGS)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -180,7 +180,7 @@ def _nan(vectors):
 )
 def test_vectors_that_do_not_fit_are_refused(tmp_path: Path, vectors: object, code: str, where: str) -> None:
     with pytest.raises(SnapshotError) as caught:
-        write_snapshot(tmp_path / "s", Contents(chunks=chunks(10), vectors=vectors), ABOUT)
+        write_snapshot(tmp_path / "s", Contents(chunks=chunks(10), vectors=vectors), SETTINGS)
     assert (caught.value.code, caught.value.where) == (code, where)
     assert list(tmp_path.iterdir()) == []
 
@@ -192,7 +192,7 @@ def test_chunks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         (chunks(3, doc=""), "snapshot.bad-chunk"),
     ):
         with pytest.raises(SnapshotError) as caught:
-            write_snapshot(tmp_path / "s", Contents(chunks=made, vectors=unit_vectors(len(made))), ABOUT)
+            write_snapshot(tmp_path / "s", Contents(chunks=made, vectors=unit_vectors(len(made))), SETTINGS)
         assert caught.value.code == code
 
 

@@ -1,4 +1,4 @@
-"""Pairing, labels and rows: what two records say about each other."""
+"""Pairs, labels and rows: what two records say about each other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged
-from rageval_action.core.comparing.measure_rows import MeasureRow, View
+from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
 from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import (
     EvidenceItem,
@@ -27,15 +27,15 @@ CORPUS = plain_chunks([*FILLERS, "a", "b", "r", "s"])
 RANKED = ["r", "f1", "a", "f2", "b", "f3", "f4", "s"]
 
 
-def of(view: View, measure: str = "recall@5", part: str = "") -> MeasureRow:
-    found = view.row(measure, part)
+def of(table: MeasureTable, measure: str = "recall@5", part: str = "") -> MeasureRow:
+    found = table.row(measure, part)
     assert found is not None
     return found
 
 
-def old(comparison: Comparison) -> View:
-    assert isinstance(comparison.old_view, View)
-    return comparison.old_view
+def old(comparison: Comparison) -> MeasureTable:
+    assert isinstance(comparison.old_label_table, MeasureTable)
+    return comparison.old_label_table
 
 
 def pair(
@@ -69,7 +69,7 @@ class TestPairing:
         assert found.pairing.new == ("extra", "fresh")
         assert found.pairing.removed == ("away", "gone")
         assert found.pairing.changed == ("b",)
-        assert found.view.ids == ("A", "z", "é")
+        assert found.table.ids == ("A", "z", "é")
         assert (found.golden.new, found.golden.removed, found.golden.changed) == (
             ("extra", "fresh"),
             ("away", "gone"),
@@ -92,14 +92,14 @@ class TestPairing:
         before = run([row("a", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("b", RANKED, ["r"], CORPUS)], CORPUS)
         found = compared(before, after)
-        assert (found.view.ids, found.view.rows, found.view.whole) == ((), (), frozenset())
-        assert isinstance(found.old_view, LabelsUnchanged)
+        assert (found.table.ids, found.table.rows, found.table.whole) == ((), (), frozenset())
+        assert isinstance(found.old_label_table, LabelsUnchanged)
 
     def test_row_order_decides_nothing(self) -> None:
         before, after = ranked([1, 2, 0, 7, 3]), ranked([2, 9, 1, 0, 3])
         turned = RunRecord(record=after.record, queries=after.queries[::-1], corpus=after.corpus)
         one, other = compared(before, after), compared(before, turned)
-        assert one.view.rows == other.view.rows
+        assert one.table.rows == other.table.rows
         assert one.queries == other.queries
 
 
@@ -110,15 +110,15 @@ class TestIdentical:
             [1 + (number * 5) % 13 for number in range(n)], tags={number: ["t"] for number in range(0, n, 2)}
         )
         found = compared(made, made)
-        assert found.view.rows
-        for line in found.view.rows:
+        assert found.table.rows
+        for line in found.table.rows:
             assert (line.delta, line.ci, line.bounds, line.p) == (0.0, (0.0, 0.0), (0.0, 0.0), 1.0)
             assert (line.better, line.worse, line.same) == (0, 0, line.n)
             assert line.reading == "not_worse"
             assert line.baseline == line.candidate
             assert (line.label_effect, line.stored) == (0.0, 0)
-        assert isinstance(found.old_view, LabelsUnchanged)
-        assert (found.factors, found.warnings, found.uprooted, found.turned_over) == ((), (), (), False)
+        assert isinstance(found.old_label_table, LabelsUnchanged)
+        assert (found.factors, found.caveats, found.uprooted, found.turned_over) == ((), (), (), False)
 
 
 class TestRows:
@@ -133,7 +133,7 @@ class TestRows:
 
     def test_numbers_are_those_of_the_statistics(self) -> None:
         found = compared(self.BEFORE, self.AFTER)
-        line = of(found.view, "mrr")
+        line = of(found.table, "mrr")
         before = np.array([one.scores["mrr"] for one in self.BEFORE.queries])
         after = np.array([one.scores["mrr"] for one in self.AFTER.queries])
         wanted = paired(before, after)
@@ -160,7 +160,7 @@ class TestRows:
 
     def test_all_queries_first_then_slices_by_name(self) -> None:
         found = compared(self.BEFORE, self.AFTER, "mrr", "recall@5")
-        assert [(line.slice, line.measure) for line in found.view.rows] == [
+        assert [(line.slice, line.measure) for line in found.table.rows] == [
             (None, "mrr"),
             (None, "recall@5"),
             ("tag:even", "mrr"),
@@ -168,80 +168,80 @@ class TestRows:
             ("tag:few", "mrr"),
             ("tag:few", "recall@5"),
         ]
-        assert [of(found.view, "mrr", part).n for part in ("", "tag:even", "tag:few")] == [48, 24, 4]
+        assert [of(found.table, "mrr", part).n for part in ("", "tag:even", "tag:few")] == [48, 24, 4]
 
     def test_holm_over_slices_that_are_large_enough(self) -> None:
         tags = {number: [f"t{number % 3}"] for number in range(75)} | {75: ["tiny"]}
         before = ranked([1] * 76, tags=tags)
         after = ranked([0 if number % 7 == 0 else 1 for number in range(76)], tags=tags)
-        view = compared(before, after, "recall@5", "mrr").view
-        tested = [line for line in view.rows if line.slice in ("tag:t0", "tag:t1", "tag:t2")]
+        table = compared(before, after, "recall@5", "mrr").table
+        tested = [line for line in table.rows if line.slice in ("tag:t0", "tag:t1", "tag:t2")]
         assert [line.p_adjusted for line in tested] == holm([line.p for line in tested])
         assert len(tested) == 6
-        assert all(line.p_adjusted is None for line in view.rows if line not in tested)
+        assert all(line.p_adjusted is None for line in table.rows if line not in tested)
 
     def test_small_is_below_twenty(self) -> None:
-        def view(size: int) -> View:
+        def table(size: int) -> MeasureTable:
             made = ranked([1] * 50, tags={number: ["t"] for number in range(size)})
-            return compared(made, made).view
+            return compared(made, made).table
 
-        assert of(view(19), part="tag:t").small
-        assert of(view(19), part="tag:t").p_adjusted is None
-        assert not of(view(20), part="tag:t").small
-        assert of(view(20), part="tag:t").p_adjusted == 1.0
+        assert of(table(19), part="tag:t").small
+        assert of(table(19), part="tag:t").p_adjusted is None
+        assert not of(table(20), part="tag:t").small
+        assert of(table(20), part="tag:t").p_adjusted == 1.0
 
     def test_a_small_slice_rules_nothing_out(self) -> None:
         tags = {number: ["t"] for number in range(5)}
         found = compared(ranked([1] * 50, tags=tags), ranked([2] + [1] * 49, tags=tags))
-        assert of(found.view, "mrr", "tag:t").bounds == (-1.0, 1.0)
-        assert of(found.view, "recall@5", "tag:t").bounds == (0.0, 0.0)
-        low, high = of(found.view, "mrr").bounds
+        assert of(found.table, "mrr", "tag:t").bounds == (-1.0, 1.0)
+        assert of(found.table, "recall@5", "tag:t").bounds == (0.0, 0.0)
+        low, high = of(found.table, "mrr").bounds
         assert -1.0 < low < high < 1.0
 
     def test_all_queries_are_never_small(self) -> None:
         made = ranked([1, 1])
-        assert not of(compared(made, made).view).small
+        assert not of(compared(made, made).table).small
 
     def test_a_slice_of_all_queries_has_no_row_but_an_answer(self) -> None:
-        view = compared(self.BEFORE, self.AFTER).view
-        assert view.whole == {"source:human"}
-        assert view.row("mrr", "source:human") is view.row("mrr")
-        assert view.row("mrr", "tag:nothing") is None
-        assert view.row("map") is None
+        table = compared(self.BEFORE, self.AFTER).table
+        assert table.whole == {"source:human"}
+        assert table.row("mrr", "source:human") is table.row("mrr")
+        assert table.row("mrr", "tag:nothing") is None
+        assert table.row("map") is None
 
     def test_depth_is_the_smaller_one(self) -> None:
         before, after = ranked([1, 9], depth=8), ranked([9, 1], depth=100)
         for one, other in ((before, after), (after, before)):
             found = compared(one, other, "mrr", "map")
             assert found.depth == 8
-            assert of(found.view, "mrr").delta == 0.0
-            assert sorted((of(found.view, "mrr").baseline, of(found.view, "mrr").candidate)) == [0.5, 0.5]
-            assert [note.code for note in found.warnings] == ["depth"]
-        assert of(compared(after, after, "mrr").view, "mrr").baseline == pytest.approx((1 / 9 + 1) / 2)
+            assert of(found.table, "mrr").delta == 0.0
+            assert sorted((of(found.table, "mrr").baseline, of(found.table, "mrr").candidate)) == [0.5, 0.5]
+            assert [note.code for note in found.caveats] == ["depth"]
+        assert of(compared(after, after, "mrr").table, "mrr").baseline == pytest.approx((1 / 9 + 1) / 2)
 
     def test_a_measure_that_no_record_stored(self) -> None:
         assert of(
-            compared(ranked([1, 3]), ranked([1, 3]), "precision@3").view, "precision@3"
+            compared(ranked([1, 3]), ranked([1, 3]), "precision@3").table, "precision@3"
         ).baseline == pytest.approx(1 / 3)
 
     def test_undefined_scores_stay_out(self) -> None:
         before = run([row("a", [], ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
-        view = compared(before, after, "judged@5", "recall@5").view
-        assert (of(view, "judged@5").n, of(view, "recall@5").n) == (1, 2)
+        table = compared(before, after, "judged@5", "recall@5").table
+        assert (of(table, "judged@5").n, of(table, "recall@5").n) == (1, 2)
         empty = run([row("a", [], ["r"], CORPUS)], CORPUS)
-        assert compared(empty, empty, "judged@5").view.rows == ()
+        assert compared(empty, empty, "judged@5").table.rows == ()
 
     def test_a_failed_query_scores_0_and_stays_in(self) -> None:
         after = run([row("q", [], ["r"], CORPUS, error="timeout")], CORPUS)
-        line = of(compared(run([row("q", RANKED, ["r"], CORPUS)], CORPUS), after).view)
+        line = of(compared(run([row("q", RANKED, ["r"], CORPUS)], CORPUS), after).table)
         assert (line.n, line.baseline, line.candidate) == (1, 1.0, 0.0)
 
 
 class TestLabels:
     def test_the_baseline_is_scored_again(self) -> None:
         found = pair({"r": 1}, {"s": 1})
-        line = of(found.view, "mrr")
+        line = of(found.table, "mrr")
         assert (line.baseline, line.candidate, line.delta) == (1 / 8, 1 / 8, 0.0)
         assert line.label_effect == 1 / 8 - 1
         assert line.stored == 0
@@ -251,40 +251,40 @@ class TestLabels:
 
     def test_retrieval_and_labels_are_told_apart(self) -> None:
         found = pair({"r": 1}, {"s": 1}, ranked_after=["s", "r"])
-        assert of(found.view, "mrr").delta == pytest.approx(1 - 1 / 8)
-        assert of(found.view, "mrr").label_effect == pytest.approx(1 / 8 - 1)
+        assert of(found.table, "mrr").delta == pytest.approx(1 - 1 / 8)
+        assert of(found.table, "mrr").label_effect == pytest.approx(1 / 8 - 1)
         assert of(old(found), "mrr").delta == pytest.approx(1 / 2 - 1)
 
     def test_label_effect_is_a_mean_over_all_queries(self) -> None:
         before = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["s"], CORPUS)], CORPUS)
-        assert of(compared(before, after).view).label_effect == pytest.approx(-0.5)
+        assert of(compared(before, after).table).label_effect == pytest.approx(-0.5)
 
     def test_labels_that_cannot_be_applied_are_kept_and_said(self) -> None:
         corpus = plain_chunks([*FILLERS, "r", "new"])
         before = run([row("q", RANKED, ["r"], CORPUS), row("q2", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("q", ["new", "r"], ["new"], corpus), row("q2", ["r"], ["r"], corpus)], corpus)
         found = compared(before, after)
-        assert (of(found.view).baseline, of(found.view).candidate, of(found.view).stored) == (1.0, 1.0, 1)
+        assert (of(found.table).baseline, of(found.table).candidate, of(found.table).stored) == (1.0, 1.0, 1)
         assert found.golden.stored == ("q",)
-        assert "labels.stored" in [note.code for note in found.warnings]
+        assert "labels.stored" in [note.code for note in found.caveats]
         assert of(old(found), "mrr").candidate == pytest.approx((1 / 2 + 1) / 2)
 
     def test_lowering_the_bar_shows_under_the_old_labels(self) -> None:
         found = pair({"r": 1, "a": 1}, {"r": 1}, ranked_after=["r", "f1"])
-        assert of(found.view).delta == 0.0
+        assert of(found.table).delta == 0.0
         assert of(old(found)).delta == -0.5
 
     def test_an_answerable_query_that_became_unanswerable(self) -> None:
         found = pair({"r": 1}, Unanswerable(), ranked_after=["f1"])
-        assert found.view.ids == ()
+        assert found.table.ids == ()
         assert old(found).ids == ("q",)
         assert of(old(found)).delta == -1.0
 
     def test_an_unanswerable_query_that_became_answerable(self) -> None:
         found = pair(Unanswerable(), {"r": 1}, ranked_after=["f1"])
-        assert found.view.ids == ("q",)
-        line = of(found.view)
+        assert found.table.ids == ("q",)
+        line = of(found.table)
         assert (line.baseline, line.candidate, line.label_effect) == (1.0, 0.0, 0.0)
         assert old(found).ids == ()
 
@@ -294,12 +294,12 @@ class TestLabels:
         after = run([row("q", ["f1"], ["new"], corpus), row("s", ["f1"], ["r"], corpus)], corpus)
         found = compared(before, after)
         assert found.golden.stored == ("q",)
-        assert found.view.ids == ("s",)
+        assert found.table.ids == ("s",)
         assert [one.id for one in found.queries] == ["s"]
 
     def test_unanswerable_on_both_sides(self) -> None:
         found = pair(Unanswerable(), Unanswerable())
-        assert found.view.ids == ()
+        assert found.table.ids == ()
         assert found.golden.relabelled == ()
 
     def test_another_unit_is_another_label(self) -> None:
@@ -308,9 +308,9 @@ class TestLabels:
         after = run([row("q", ["a#0", "b#0", "a#1"], ["a#1"], corpus)], corpus, unit="chunk")
         found = compared(before, after)
         assert found.golden.relabelled == ("q",)
-        assert of(found.view, "mrr").baseline == of(found.view, "mrr").candidate == 1 / 3
+        assert of(found.table, "mrr").baseline == of(found.table, "mrr").candidate == 1 / 3
         assert of(old(found), "mrr").baseline == of(old(found), "mrr").candidate == 1.0
-        assert of(found.view, "mrr").label_effect == pytest.approx(1 / 3 - 1)
+        assert of(found.table, "mrr").label_effect == pytest.approx(1 / 3 - 1)
         assert [one.name for one in found.factors] == ["unit", "golden set"]
 
     def test_labels_kept_under_another_unit_are_scored_by_it(self) -> None:
@@ -318,7 +318,7 @@ class TestLabels:
         before = run([row("q", ["b#0", "a#0"], ["a"], corpus)], corpus)
         fresh = chunks({"a": ["one", "two"], "b": "three", "c": "four"})
         after = run([row("q", ["c#0"], ["c#0"], fresh)], fresh, unit="chunk")
-        line = of(compared(before, after).view, "mrr")
+        line = of(compared(before, after).table, "mrr")
         assert (line.baseline, line.candidate, line.stored) == (0.5, 1.0, 1)
 
 
@@ -327,20 +327,20 @@ class TestSlicesOfEitherSide:
         before = ranked([1] * 4, tags={0: ["critical"], 1: ["critical"]})
         after = ranked([0, 1, 1, 1], tags={1: ["critical"]})
         found = compared(before, after)
-        assert of(found.view, part="tag:critical").delta == 0.0
+        assert of(found.table, part="tag:critical").delta == 0.0
         assert of(old(found), part="tag:critical").delta == -0.5
         assert (found.golden.retagged, found.golden.relabelled) == (("q000",), ())
-        assert [note.code for note in found.warnings] == ["golden.retagged"]
+        assert [note.code for note in found.caveats] == ["golden.retagged"]
 
     def test_tags_of_both_sides_are_remembered(self) -> None:
         before, after = ranked([1, 1], tags={0: ["x"]}), ranked([1, 1], tags={0: ["y"]})
         found = compared(before, after)
-        assert found.view.tags == (frozenset({"x", "y"}), frozenset())
-        assert old(found).tags == found.view.tags
+        assert found.table.tags == (frozenset({"x", "y"}), frozenset())
+        assert old(found).tags == found.table.tags
 
     def test_the_order_of_tags_is_no_change(self) -> None:
         found = compared(ranked([1], tags={0: ["x", "y"]}), ranked([1], tags={0: ["y", "x", "y"]}))
-        assert isinstance(found.old_view, LabelsUnchanged)
+        assert isinstance(found.old_label_table, LabelsUnchanged)
 
 
 class TestEvidence:
@@ -355,8 +355,8 @@ class TestEvidence:
         )
         after = run([row("q", ["d#0"], self.asked("d#0"), after_chunks)], after_chunks, unit="evidence")
         found = compared(before, after)
-        assert (of(found.view, "mrr").baseline, of(found.view, "mrr").candidate) == (0.5, 1.0)
-        assert isinstance(found.old_view, LabelsUnchanged)
+        assert (of(found.table, "mrr").baseline, of(found.table, "mrr").candidate) == (0.5, 1.0)
+        assert isinstance(found.old_label_table, LabelsUnchanged)
         assert not found.turned_over
 
 
@@ -382,17 +382,17 @@ class TestRechunked:
         assert found.turnover.new_ids == 1.0
         assert found.uprooted == tuple(f"q{n}" for n in range(6))
         assert found.turned_over
-        assert found.warnings[0].code == "corpus.rechunked"
-        assert of(found.view).delta == -1.0
+        assert found.caveats[0].code == "corpus.rechunked"
+        assert of(found.table).delta == -1.0
 
     def test_documents_are_not(self) -> None:
         found = compared(
             self.made(self.BEFORE, "d{n}", "document"),
             self.made(self.AFTER, "d{n}", "document", prefix="v2-"),
         )
-        assert found.warnings[0].code == "corpus.rechunked"
+        assert found.caveats[0].code == "corpus.rechunked"
         assert (found.uprooted, found.turned_over) == ((), False)
-        assert of(found.view).delta == 0.0
+        assert of(found.table).delta == 0.0
 
     def test_labels_that_moved_along_are_judged_by_the_new_ones(self) -> None:
         found = compared(
@@ -401,9 +401,9 @@ class TestRechunked:
         )
         assert (found.uprooted, found.turned_over) == ((), False)
         assert found.golden.stored == found.golden.moved == tuple(f"q{n}" for n in range(6))
-        assert of(found.view).delta == 0.0
+        assert of(found.table).delta == 0.0
         assert of(old(found)).delta == 0.0
-        assert {"labels.stored", "labels.moved"} <= {note.code for note in found.warnings}
+        assert {"labels.stored", "labels.moved"} <= {note.code for note in found.caveats}
 
     SHORT: Mapping[str, list[str]] = {f"d{n}": [f"{n} {part}" for part in range(3)] for n in range(6)}
     LONG: Mapping[str, list[str]] = {f"d{n}": [f"{n} 0 1", f"{n} 2"] for n in range(6)}
@@ -415,7 +415,7 @@ class TestRechunked:
         assert found.turnover.in_place
         assert found.uprooted == tuple(f"q{n}" for n in range(6))
         assert found.turned_over
-        assert [note.code for note in found.warnings[:2]] == ["corpus.rechunked", "labels.rewritten"]
+        assert [note.code for note in found.caveats[:2]] == ["corpus.rechunked", "labels.rewritten"]
 
     def test_new_labels_for_the_new_texts_are_good(self) -> None:
         before, after = (

@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from rageval_action.core.comparing.factors import (
     Factor,
-    Relabelling,
+    GoldenChanges,
     Turnover,
+    caveats,
     factors,
     turnover,
-    warnings,
 )
+from rageval_action.core.judging.sentences.notices import of_caveat
 from rageval_action.core.model.corpus import corpus_of
 from tests.builders import amended, chunks, compared, ranked
 
@@ -24,7 +25,7 @@ SAME = Turnover(new_ids=0.0, same_texts=1.0, documents_added=0, documents_remove
 
 
 def changed(**more: Any) -> tuple[Factor, ...]:
-    return factors(BASE, amended(ranked([1, 1]), **more).record, SAME, Relabelling())
+    return factors(BASE, amended(ranked([1, 1]), **more).record, SAME, GoldenChanges())
 
 
 def turn(before: Mapping[str, Sequence[str] | str], after: Mapping[str, Sequence[str] | str]) -> Turnover:
@@ -194,7 +195,7 @@ class TestFactors:
             new_ids=0.1, same_texts=0.9, documents_added=added, documents_removed=removed, documents_kept=5
         )
         after = amended(ranked([1, 1]), documents=20, chunks=40, fingerprint="0", chunker="other").record
-        (chunker, corpus) = factors(BASE, after, turned, Relabelling())
+        (chunker, corpus) = factors(BASE, after, turned, GoldenChanges())
         assert chunker.name == "chunker"
         assert corpus.name == "corpus"
         assert corpus.before == "14 documents, 14 chunks"
@@ -204,22 +205,22 @@ class TestFactors:
         turned = Turnover(
             new_ids=0.0, same_texts=0.99, documents_added=0, documents_removed=0, documents_kept=9
         )
-        assert [one.name for one in factors(BASE, BASE, turned, Relabelling())] == ["corpus"]
+        assert [one.name for one in factors(BASE, BASE, turned, GoldenChanges())] == ["corpus"]
         fewer = amended(ranked([1, 1]), chunks=13).record
-        assert [one.name for one in factors(BASE, fewer, SAME, Relabelling())] == ["corpus"]
+        assert [one.name for one in factors(BASE, fewer, SAME, GoldenChanges())] == ["corpus"]
 
     def test_texts_changed_by_the_chunker(self) -> None:
         turned = Turnover(
             new_ids=0.9, same_texts=0.1, documents_added=0, documents_removed=0, documents_kept=9
         )
         after = amended(ranked([1, 1]), chunker="split 200", chunks=99).record
-        found = factors(BASE, after, turned, Relabelling())
+        found = factors(BASE, after, turned, GoldenChanges())
         assert [(one.name, one.after) for one in found] == [
             ("chunker", "split 200"),
             ("corpus", "14 documents, 99 chunks: 0 added, 0 removed"),
         ]
         as_many = amended(ranked([1, 1]), chunker="split 200").record
-        assert [one.name for one in factors(BASE, as_many, turned, Relabelling())] == ["chunker"]
+        assert [one.name for one in factors(BASE, as_many, turned, GoldenChanges())] == ["chunker"]
 
     @pytest.mark.parametrize(
         ("name", "field"),
@@ -232,7 +233,7 @@ class TestFactors:
         def told(old: str, new: str) -> list[str]:
             before = amended(ranked([1, 1]), **field(old)).record
             after = amended(ranked([1, 1]), **field(new)).record
-            return [one.name for one in factors(before, after, SAME, Relabelling())]
+            return [one.name for one in factors(before, after, SAME, GoldenChanges())]
 
         assert told("a" * 64, "b" * 64) == [name]
         assert told("a" * 64, "a" * 64) == told("", "b" * 64) == told("a" * 64, "") == told("", "") == []
@@ -240,23 +241,25 @@ class TestFactors:
             amended(ranked([1, 1]), **field("a" * 64)).record,
             amended(ranked([1, 1]), **field("b" * 64)).record,
         )
-        (found,) = factors(*both, SAME, Relabelling())
+        (found,) = factors(*both, SAME, GoldenChanges())
         assert (found.before, found.after) == ("a" * 12, "b" * 12)
-        assert warnings(*both, [found, Factor(name="corpus", before="", after="")], SAME, Relabelling()) == ()
+        assert (
+            caveats(*both, [found, Factor(name="corpus", before="", after="")], SAME, GoldenChanges()) == ()
+        )
 
     def test_query_vectors_of_another_model_or_other_queries_are_no_factor(self) -> None:
         before = amended(ranked([1, 1]), query_vectors_sha256="a").record
         after = amended(ranked([1, 1]), query_vectors_sha256="b").record
-        assert len(factors(before, after, SAME, Relabelling())) == 1
+        assert len(factors(before, after, SAME, GoldenChanges())) == 1
         for field in ("new", "removed", "changed"):
-            found = factors(before, after, SAME, Relabelling(**{field: ("q",)}))
+            found = factors(before, after, SAME, GoldenChanges(**{field: ("q",)}))
             assert [one.name for one in found] == ["golden set"]
         bigger = amended(ranked([1, 1]), query_vectors_sha256="b", model="big").record
-        assert [one.name for one in factors(before, bigger, SAME, Relabelling())] == ["model"]
+        assert [one.name for one in factors(before, bigger, SAME, GoldenChanges())] == ["model"]
 
     def test_golden_set(self) -> None:
         after = amended(ranked([1, 1]), queries=3).record
-        golden = Relabelling(
+        golden = GoldenChanges(
             new=("a",), removed=("b", "c"), changed=("d",), relabelled=("e", "f", "g"), retagged=("h",)
         )
         (found,) = factors(BASE, after, SAME, golden)
@@ -265,19 +268,21 @@ class TestFactors:
 
     @pytest.mark.parametrize("field", ["new", "removed", "changed", "relabelled", "retagged"])
     def test_each_change_of_the_golden_set_is_one(self, field: str) -> None:
-        assert len(factors(BASE, BASE, SAME, Relabelling(**{field: ("q",)}))) == 1
+        assert len(factors(BASE, BASE, SAME, GoldenChanges(**{field: ("q",)}))) == 1
 
     def test_labels_that_could_not_be_applied_are_no_change_by_themselves(self) -> None:
-        assert factors(BASE, BASE, SAME, Relabelling(stored=("q",), moved=("q",))) == ()
+        assert factors(BASE, BASE, SAME, GoldenChanges(stored=("q",), moved=("q",))) == ()
 
 
 class TestWarnings:
     def notes(
         self, found: Sequence[Factor] = (), turned: Turnover = SAME, **more: Any
     ) -> list[tuple[str, str]]:
-        golden, uprooted = more.pop("golden", Relabelling()), more.pop("uprooted", ())
+        golden, uprooted = more.pop("golden", GoldenChanges()), more.pop("uprooted", ())
         before = amended(ranked([1] * 20), **more).record
-        return [(one.code, one.text) for one in warnings(before, BASE, found, turned, golden, uprooted)]
+        return [
+            (one.code, of_caveat(one).text) for one in caveats(before, BASE, found, turned, golden, uprooted)
+        ]
 
     def test_none(self) -> None:
         assert self.notes() == []
@@ -287,7 +292,7 @@ class TestWarnings:
             new_ids=0.934, same_texts=0.25, documents_added=0, documents_removed=0, documents_kept=9
         )
         found = [Factor(name=name, before="a", after="b") for name in ("model", "chunker")]
-        notes = self.notes(found, turned, errors=20, depth=5, golden=Relabelling(removed=("q",)))
+        notes = self.notes(found, turned, errors=20, depth=5, golden=GoldenChanges(removed=("q",)))
         assert notes[0] == ("corpus.rechunked", "re-chunked: 93 % of ids new, 25 % of texts known")
         assert [code for code, _ in notes] == [
             "corpus.rechunked",
@@ -362,7 +367,7 @@ class TestWarnings:
         ]
 
     def test_golden_set(self) -> None:
-        golden = Relabelling(
+        golden = GoldenChanges(
             new=("n",),
             removed=("a", "b"),
             changed=("c",),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from rageval_action.core.comparing.loss_clusters import ADVICE, clusters
+from rageval_action.core.comparing.loss_clusters import clusters
 from rageval_action.core.comparing.query_changes import QueryChange
+from rageval_action.core.judging.sentences.cause_words import ADVICE
 from rageval_action.core.measuring.miss_causes import CAUSES
 from rageval_action.reports.notes import groups
 

@@ -1,4 +1,4 @@
-"""The comparison as a document: the contract of design §11, and enough to draw every report again."""
+"""The comparison as a document: the contract of `rageval compare --json`, and enough to draw every report again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, document, failures
-from rageval_action.core.judging.gates import BaselineUnknown, NoBaseline
+from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import DropGate, FloorGate, Policy, Waiver
 from rageval_action.core.judging.verdict import Override, judge
 from tests.builders import TODAY, compared, ranked
@@ -29,21 +29,24 @@ def test_the_contract() -> None:
         today=TODAY,
         override=Override(by="bob", reason="known"),
     )
-    made = document(verdict, 5, comparison, BASELINE)
-    told = msgspec.json.decode(msgspec.json.encode(made))
-    assert told["schema"] == "rageval.comparison/1"
-    assert (told["verdict"], told["exit_code"]) == ("fail", 0)
-    assert told["overridden"] == {"by": "bob", "reason": "known", "sha": "", "at": ""}
-    assert told["baseline"] == {
+    made = document(verdict, after, comparison, BASELINE)
+    written = msgspec.json.decode(msgspec.json.encode(made))
+    assert written["schema"] == "rageval.comparison/1"
+    assert (written["verdict"], written["exit_code"]) == ("fail", 0)
+    assert written["overridden"] == {"by": "bob", "reason": "known", "sha": "", "at": ""}
+    assert written["baseline"] == {
         "run_id": "run-0",
         "sha": "abc",
         "rung": "ancestor",
         "age_s": 3600.0,
         "distance": 2,
     }
-    assert told["pairing"] == {"paired": 4, "new": [], "removed": ["q004"], "changed": []}
-    assert set(told["reasons"][0]) == {"code", "text", "gate"}
-    row = told["measures"][0]
+    assert written["pairing"] == {"paired": 4, "new": [], "removed": ["q004"], "changed": []}
+    assert set(written["reasons"][0]) == {
+        *("code", "text", "gate"),
+        *("state", "finding", "waiver", "short_waiver", "answered_only"),
+    }
+    row = written["measures"][0]
     assert row["slice"] is None
     assert (row["n"], row["better"], row["worse"], row["same"]) == (4, 0, 2, 2)
     assert {
@@ -58,7 +61,7 @@ def test_the_contract() -> None:
         "mde",
         "label_effect",
     } <= set(row)
-    query = told["queries"][0]
+    query = written["queries"][0]
     assert (query["id"], query["change"], query["measure"], query["cause"]) == (
         "q001",
         "lost",
@@ -67,20 +70,31 @@ def test_the_contract() -> None:
     )
     assert (query["baseline_rank"], query["candidate_rank"]) == (1, None)
     assert query["by"] == ["f1", "f2", "f3", "f4", "f5"]
-    assert [note["code"] for note in told["warnings"]] == [note.code for note in comparison.warnings]
-    assert (told["k"], told["depth"], told["relabelled"], told["retagged"]) == (5, 100, [], ["q002"])
-    assert [gate["state"] for gate in told["gates"]] == ["fail", "pass"]
-    assert told["gates"][0]["gate"] == {"measure": "recall@5", "max_drop": 0.0, "rule": "observed"}
-    assert told["old_label_measures"] != []
-    assert told["turnover"]["new_ids"] == comparison.turnover.new_ids
-    assert [factor["name"] for factor in told["factors"]] == [factor.name for factor in comparison.factors]
+    assert [note["code"] for note in written["warnings"]] == [note.code for note in comparison.caveats]
+    assert (written["k"], written["depth"], written["relabelled"], written["retagged"]) == (
+        5,
+        100,
+        [],
+        ["q002"],
+    )
+    assert [gate["state"] for gate in written["gates"]] == ["fail", "pass"]
+    assert written["gates"][0]["gate"] == {
+        "kind": "drop",
+        "measure": "recall@5",
+        "max_drop": 0.0,
+        "rule": "observed",
+        "slice": "",
+    }
+    assert written["old_label_measures"] != []
+    assert written["turnover"]["new_ids"] == comparison.turnover.new_ids
+    assert [factor["name"] for factor in written["factors"]] == [factor.name for factor in comparison.factors]
     assert msgspec.json.decode(msgspec.json.encode(made), type=ComparisonDocument) == made
 
 
 def test_labels_that_agree_have_no_second_table() -> None:
     comparison = compared(ranked([1]), ranked([1]))
     made = document(
-        judge(Policy(gates=(GATE,)), ranked([1]), comparison, today=TODAY), 5, comparison, BASELINE
+        judge(Policy(gates=(GATE,)), ranked([1]), comparison, today=TODAY), ranked([1]), comparison, BASELINE
     )
     assert (made.old_label_measures, made.relabelled, made.retagged) == ((), (), ())
     assert (made.overridden, made.verdict) == (None, "pass")
@@ -90,7 +104,7 @@ def test_labels_that_agree_have_no_second_table() -> None:
 def test_a_waiver_is_named_with_its_gate() -> None:
     comparison = compared(ranked([1, 1]), ranked([1, 0]))
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
-    made = document(judge(policy, ranked([1]), comparison, today=TODAY), 5, comparison, BASELINE)
+    made = document(judge(policy, ranked([1]), comparison, today=TODAY), ranked([1]), comparison, BASELINE)
     assert (made.gates[0].state, made.gates[0].waived) == ("pass", "ana: moving")
 
 
@@ -98,7 +112,7 @@ def test_notes_about_waivers_come_last() -> None:
     tomorrow = TODAY + datetime.timedelta(days=1)
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
     comparison = compared(ranked([1, 1]), ranked([1]))
-    made = document(judge(policy, ranked([1]), comparison, today=tomorrow), 5, comparison, BASELINE)
+    made = document(judge(policy, ranked([1]), comparison, today=tomorrow), ranked([1]), comparison, BASELINE)
     assert [note.code for note in made.warnings] == ["golden.removed", "waiver.expired"]
 
 
@@ -106,7 +120,7 @@ def test_notes_about_waivers_come_last() -> None:
 def test_without_a_comparison(against: NoBaseline | BaselineUnknown) -> None:
     policy = Policy(gates=(GATE,), waivers=(WAIVER,))
     verdict = judge(policy, ranked([1]), against, today=TODAY + datetime.timedelta(days=1))
-    made = document(verdict, 5, None, None)
+    made = document(verdict, ranked([1]), None, None)
     assert (made.baseline, made.measures, made.queries, made.turnover) == (None, (), (), None)
     assert made.pairing.paired == 0
     assert (made.k, made.depth) == (5, 0)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import pytest
 
 from rageval_action.core.judging.failed_queries import outcomes
-from rageval_action.core.judging.gates import NoBaseline, Outcome
+from rageval_action.core.judging.outcomes import NoBaseline, Outcome
 from rageval_action.core.judging.policy import DropGate, FloorGate, Gate, KeepGate, LatencyGate, Policy
+from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.judging.verdict import Verdict, judge
 from rageval_action.core.model.record import Quantiles, RunRecord
 from tests.builders import TODAY, amended, compared, ranked
@@ -46,8 +47,8 @@ class TestCandidate:
     def test_all_failed_is_no_regression(self) -> None:
         found = verdict(made(), made(range(20)), DROP, FLOOR, KEEP)
         assert (found.verdict, found.exit_code) == ("cannot_measure", 3)
-        assert [one.text for one in found.reasons] == ["the retriever failed for 20 of 20 queries"]
-        assert [one.text for one in found.outcomes] == [
+        assert [full(one) for one in found.reasons] == ["the retriever failed for 20 of 20 queries"]
+        assert [full(one) for one in found.outcomes] == [
             "recall@5 cannot be told: 20 of 20 queries failed",
             "recall@5 cannot be told: 20 of 20 queries failed",
             "hit@5 of tag:critical cannot be told: 20 of 20 queries failed",
@@ -64,7 +65,7 @@ class TestCandidate:
         found = verdict(made(), after, DROP, FLOOR, KEEP)
         assert (found.verdict, found.exit_code) == ("fail", 1)
         assert [one.state for one in found.outcomes] == ["fail"] * 3
-        drop, floor, keep = (one.text for one in found.outcomes)
+        drop, floor, keep = (full(one) for one in found.outcomes)
         assert drop.startswith("recall@5 dropped by 26.7 points")
         assert drop.endswith("more than allowed; over the queries that were answered")
         assert floor.startswith("recall@5 is 0.733, below the 0.8 needed;")
@@ -75,7 +76,7 @@ class TestCandidate:
         found = gates(made(), made(range(2)), DROP, KEEP)
         assert [one.state for one in found] == ["fail", "fail"]
         assert (
-            found[0].text
+            full(found[0])
             == "recall@5 dropped by 10.0 points (2.0 points allowed, observed): more than allowed"
         )
         assert [one.state for one in gates(made(), made(range(5)), DROP, max_errors=0.25)] == ["fail"]
@@ -90,7 +91,7 @@ class TestCandidate:
         tags = {number: ["a"] for number in range(10)}
         part = FloorGate(measure="recall@5", min=0.8, slice="tag:a")
         (found,) = gates(made(tags=tags), made(range(5), tags=tags), part)
-        assert found.text == "recall@5 of tag:a cannot be told: 5 of 20 queries failed"
+        assert full(found) == "recall@5 of tag:a cannot be told: 5 of 20 queries failed"
         (found,) = gates(made(tags=tags), made(range(10, 15), lost=range(5), tags=tags), part)
         assert found.state == "fail"
 
@@ -107,11 +108,11 @@ class TestBaseline:
         assert (found.verdict, found.exit_code) == ("cannot_measure", 3)
         assert [one.code for one in found.reasons] == ["baseline-errors"]
         assert (
-            found.reasons[0].text
+            full(found.reasons[0])
             == "the baseline's retriever failed for 20 of 20 queries, so it cannot be compared with"
         )
         assert [one.state for one in found.outcomes] == ["cannot_measure", "cannot_measure", "pass"]
-        assert found.outcomes[0].text == "recall@5 cannot be told: 20 of 20 queries of the baseline failed"
+        assert full(found.outcomes[0]) == "recall@5 cannot be told: 20 of 20 queries of the baseline failed"
 
     def test_they_do_not_hide_a_loss_behind_a_gate_that_holds(self) -> None:
         (found,) = gates(made(range(10)), made(lost=range(10, 14)), DROP)
@@ -121,7 +122,7 @@ class TestBaseline:
         found = verdict(made(range(5)), made(range(5), lost=range(10, 14)), DROP)
         assert found.verdict == "fail"
         (found_,) = gates(made(range(3)), made(lost=range(3, 20)), DROP)
-        assert found_.text.startswith("recall@5 dropped by 100.0 points")
+        assert full(found_).startswith("recall@5 dropped by 100.0 points")
 
     def test_both_sides_out_are_no_unchanged_run(self) -> None:
         found = verdict(made(range(20)), made(range(20)), DROP)
@@ -129,7 +130,7 @@ class TestBaseline:
 
     def test_a_floor_does_not_ask_it(self) -> None:
         (found,) = gates(made(range(5)), made(lost=range(5, 10)), FLOOR)
-        assert found.text == "recall@5 is 0.750, below the 0.8 needed"
+        assert full(found) == "recall@5 is 0.750, below the 0.8 needed"
 
 
 @pytest.mark.parametrize(("before", "after"), [((), range(5)), (range(5), ())])
@@ -142,6 +143,6 @@ def test_too_few_are_timed(before: Sequence[int], after: Sequence[int], slow: fl
 
     (found,) = gates(timed(made(before), 100.0), timed(made(after), slow), TIMED)
     assert (found.state, found.code) == ("cannot_measure", "errors")
-    assert found.text.startswith("total p50 cannot be told: 5 of 20 queries")
+    assert full(found).startswith("total p50 cannot be told: 5 of 20 queries")
     (untimed,) = gates(made(before), made(after), TIMED)
     assert untimed.state == "informs"

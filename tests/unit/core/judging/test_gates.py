@@ -12,16 +12,9 @@ from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged
 from rageval_action.core.comparing.factors import Turnover
-from rageval_action.core.comparing.measure_rows import MeasureRow, View
-from rageval_action.core.judging.gates import (
-    Against,
-    BaselineUnknown,
-    NoBaseline,
-    Outcome,
-    outcome,
-    timed_together,
-    waiver_for,
-)
+from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
+from rageval_action.core.judging.gates import outcome, timed_together, waiver_for
+from rageval_action.core.judging.outcomes import Against, BaselineUnknown, NoBaseline, Outcome
 from rageval_action.core.judging.policy import (
     DropGate,
     FloorGate,
@@ -31,6 +24,7 @@ from rageval_action.core.judging.policy import (
     Policy,
     Waiver,
 )
+from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.model.record import Mean, Quantiles, RunRecord, SliceInfo
 from rageval_action.core.model.types import Unanswerable
 from tests.builders import FILLERS, NOW, TODAY, amended, compared, plain_chunks, ranked, row, run
@@ -69,9 +63,11 @@ def line(drop: float = 0.0, **more: Any) -> MeasureRow:
 
 def seen(*rows: MeasureRow, old: Sequence[MeasureRow] | None = None) -> Comparison:
     """A comparison with these rows under the new labels (and under the old ones)."""
-    view = replace(SAME.view, rows=rows, whole=frozenset())
-    before: View | LabelsUnchanged = replace(view, rows=tuple(old)) if old is not None else LabelsUnchanged()
-    return replace(SAME, view=view, old_view=before)
+    table = replace(SAME.table, rows=rows, whole=frozenset())
+    before: MeasureTable | LabelsUnchanged = (
+        replace(table, rows=tuple(old)) if old is not None else LabelsUnchanged()
+    )
+    return replace(SAME, table=table, old_label_table=before)
 
 
 def drop(max_drop: float = 0.02, rule: Any = "observed", part: str = "") -> DropGate:
@@ -100,19 +96,19 @@ class TestObserved:
     def test_words(self) -> None:
         found = judged(drop(), seen(line(0.04)))
         assert (
-            found.text == "recall@5 dropped by 4.0 points (2.0 points allowed, observed): more than allowed"
+            full(found) == "recall@5 dropped by 4.0 points (2.0 points allowed, observed): more than allowed"
         )
         assert (found.code, found.gate, found.waiver) == ("drop", drop(), None)
         found = judged(drop(part="tag:x"), seen(line(-0.031, slice="tag:x")))
         assert (
-            found.text
+            full(found)
             == "recall@5 of tag:x rose by 3.1 points (2.0 points allowed, observed): within what is allowed"
         )
         for tiny in (0.0, 0.9 * EPS, -0.9 * EPS):
-            assert judged(drop(), seen(line(tiny))).text.startswith("recall@5 did not change (")
-        assert "recall@5 dropped by less than 0.1 points (" in judged(drop(), seen(line(1.1 * EPS))).text
+            assert full(judged(drop(), seen(line(tiny)))).startswith("recall@5 did not change (")
+        assert "recall@5 dropped by less than 0.1 points (" in full(judged(drop(), seen(line(1.1 * EPS))))
         # A half is rounded up, here as in every table.
-        assert judged(drop(0.0125), seen(line(0.0025))).text.startswith(
+        assert full(judged(drop(0.0125), seen(line(0.0025)))).startswith(
             "recall@5 dropped by 0.3 points (1.3 points allowed"
         )
 
@@ -153,7 +149,7 @@ class TestSignificant:
 
     def test_words(self) -> None:
         def text(found: MeasureRow) -> str:
-            return judged(drop(rule="significant", part=found.slice or ""), seen(found)).text.partition(
+            return full(judged(drop(rule="significant", part=found.slice or ""), seen(found))).partition(
                 "): "
             )[2]
 
@@ -201,7 +197,7 @@ class TestNonInferior:
 
     def test_words(self) -> None:
         def text(**more: Any) -> str:
-            return judged(drop(rule="non-inferior"), seen(line(**more))).text.partition("): ")[2]
+            return full(judged(drop(rule="non-inferior"), seen(line(**more)))).partition("): ")[2]
 
         assert text(bounds=(0.0, 0.1)) == "a larger drop is ruled out"
         assert text(bounds=(-0.5, -0.1)) == "a larger drop is ruled in"
@@ -229,7 +225,7 @@ class TestMissingRows:
     def test_an_empty_slice_cannot_be_measured(self, rule: str) -> None:
         found = judged(drop(rule=rule, part="tag:none"), seen(line()))
         assert (found.state, found.code) == ("cannot_measure", "empty-slice")
-        assert found.text == "recall@5 of tag:none: no query in both runs"
+        assert full(found) == "recall@5 of tag:none: no query in both runs"
 
     def test_a_slice_that_holds_everything_is_the_whole(self) -> None:
         found = compared(ranked([1, 1]), ranked([1, 9]))
@@ -253,7 +249,7 @@ class TestWaivers:
     def test_lifts_a_fail(self) -> None:
         found = self.judge(seen(line(0.1)), self.waiver())
         assert (found.state, found.waiver) == ("pass", self.waiver())
-        assert found.text == (
+        assert full(found) == (
             "recall@5 dropped by 10.0 points (10.0 points allowed, observed): within what is allowed; "
             f"waived until {self.LAST} by ana: moving house"
         )
@@ -261,13 +257,13 @@ class TestWaivers:
     def test_its_own_limit_holds(self) -> None:
         found = self.judge(seen(line(0.11)), self.waiver())
         assert (found.state, found.waiver) == ("fail", None)
-        assert "(2.0 points allowed" in found.text
-        assert "waived" not in found.text
+        assert "(2.0 points allowed" in full(found)
+        assert "waived" not in full(found)
 
     def test_not_needed_is_not_mentioned(self) -> None:
         found = self.judge(seen(line(0.01)), self.waiver())
         assert (found.state, found.waiver) == ("pass", None)
-        assert "(2.0 points allowed" in found.text
+        assert "(2.0 points allowed" in full(found)
 
     def test_its_last_day_counts_and_the_next_does_not(self) -> None:
         assert self.judge(seen(line(0.1)), self.waiver(), today=self.LAST).state == "pass"
@@ -322,17 +318,17 @@ class TestFloors:
 
     def test_words(self) -> None:
         found = self.floor(0.8)
-        assert (found.code, found.text) == ("floor", "recall@5 is 0.800, at least the 0.8 needed")
-        assert self.floor(0.5, "tag:x").text == "recall@5 of tag:x is 0.400, below the 0.5 needed"
+        assert (found.code, full(found)) == ("floor", "recall@5 is 0.800, at least the 0.8 needed")
+        assert full(self.floor(0.5, "tag:x")) == "recall@5 of tag:x is 0.400, below the 0.5 needed"
 
     def test_a_score_just_below_does_not_read_as_if_it_reached(self) -> None:
         record = amended(ranked([1, 1]), measures={"recall@5": Mean(mean=0.79996, n=2)}).record
         found = outcome(FloorGate(measure="recall@5", min=0.8), NOTHING, record, NoBaseline("none"), TODAY)
-        assert found.text == "recall@5 is 0.79996, below the 0.8 needed"
+        assert full(found) == "recall@5 is 0.79996, below the 0.8 needed"
         found = outcome(
             FloorGate(measure="recall@5", min=0.79995), NOTHING, record, NoBaseline("none"), TODAY
         )
-        assert found.text == "recall@5 is 0.800, at least the 0.79995 needed"
+        assert full(found) == "recall@5 is 0.800, at least the 0.79995 needed"
 
     @pytest.mark.parametrize(
         ("part", "measure"), [("tag:none", "recall@5"), ("", "map"), ("tag:x", "map"), ("", "judged@5")]
@@ -340,7 +336,7 @@ class TestFloors:
     def test_nothing_to_measure(self, part: str, measure: str) -> None:
         found = self.floor(0.5, part, measure)
         assert (found.state, found.code) == ("cannot_measure", "empty-slice")
-        assert found.text == f"{measure}{' of ' + part if part else ''}: no query"
+        assert full(found) == f"{measure}{' of ' + part if part else ''}: no query"
 
     @pytest.mark.parametrize("against", [NoBaseline("first run"), BaselineUnknown("outage")])
     def test_needs_no_baseline(self, against: Against) -> None:
@@ -354,7 +350,7 @@ class TestFloors:
         gate = FloorGate(measure="recall@5", min=0.8)
         found = judged(gate, compared(before, after))
         assert (found.state, found.code) == ("fail", "labels-decide")
-        assert found.text == (
+        assert full(found) == (
             "the labels decide: recall@5 is 1.000, at least the 0.8 needed; under the old ones it is 0.500"
         )
         assert judged(FloorGate(measure="recall@5", min=0.5), compared(before, after)).state == "pass"
@@ -414,7 +410,7 @@ class TestBothLabels:
     def test_the_same_outcome_is_told_once(self) -> None:
         found = judged(drop(), seen(line(0.1), old=[line(0.2)]))
         assert (found.state, found.code) == ("fail", "drop")
-        assert "dropped by 10.0 points" in found.text
+        assert "dropped by 10.0 points" in full(found)
 
     @pytest.mark.parametrize(
         ("new", "old", "state"),
@@ -426,8 +422,8 @@ class TestBothLabels:
     def test_the_worse_one_stands(self, new: MeasureRow, old: MeasureRow, state: str) -> None:
         found = judged(drop(), seen(new, old=[old]))
         assert (found.state, found.code) == (state, "labels-decide")
-        assert found.text.startswith("the labels decide: under the new ones recall@5 d")
-        assert re.fullmatch(r"[^;]+ allowed; under the old ones recall@5 d[^;]+ allowed", found.text)
+        assert full(found).startswith("the labels decide: under the new ones recall@5 d")
+        assert re.fullmatch(r"[^;]+ allowed; under the old ones recall@5 d[^;]+ allowed", full(found))
 
     @pytest.mark.parametrize(
         ("new", "old", "state"),
@@ -481,17 +477,17 @@ class TestMustNotLose:
     def test_passes(self) -> None:
         found = self.both([2, 5, 0])
         assert (found.state, found.code) == ("pass", "must-not-lose")
-        assert found.text == "hit@5 got worse for none of the 2 queries of tag:critical"
+        assert full(found) == "hit@5 got worse for none of the 2 queries of tag:critical"
 
     def test_one_is_enough(self) -> None:
         found = self.both([1, 6, 1])
         assert (found.state, found.code) == ("fail", "must-not-lose")
-        assert found.text == "hit@5 got worse for query q001 of tag:critical, none may"
+        assert full(found) == "hit@5 got worse for query q001 of tag:critical, none may"
 
     def test_many_are_counted(self) -> None:
         tags = {number: ["critical"] for number in range(12)}
         found = judged(self.GATE, compared(ranked([1] * 12, tags=tags), ranked([0] * 12, tags=tags)))
-        assert "q000, q001, q002, q003, q004, q005, q006, q007, q008, q009 and 2 more of" in found.text
+        assert "q000, q001, q002, q003, q004, q005, q006, q007, q008, q009 and 2 more of" in full(found)
 
     @pytest.mark.parametrize(("fell", "state"), [(0.9 * EPS, "pass"), (1.1 * EPS, "fail")])
     def test_border(self, fell: float, state: str) -> None:
@@ -499,7 +495,7 @@ class TestMustNotLose:
 
         found = compared(ranked([1], tags={0: ["critical"]}), ranked([1], tags={0: ["critical"]}))
         scores = {"hit@5": (np.array([0.5]), np.array([0.5 - fell]))}
-        assert judged(self.GATE, replace(found, view=replace(found.view, scores=scores))).state == state
+        assert judged(self.GATE, replace(found, table=replace(found.table, scores=scores))).state == state
 
     def test_a_failed_retriever_loses(self) -> None:
         corpus = plain_chunks([*FILLERS, "r"])
@@ -517,7 +513,7 @@ class TestMustNotLose:
         found = judged(self.GATE, compared(before, shorter))
         assert (found.state, found.code) == ("inconclusive", "must-not-lose-gone")
         assert (
-            found.text
+            full(found)
             == "query q002 of tag:critical cannot be compared: removed from the golden set or reworded"
         )
         reworded = ranked([1, 1, 1], tags={0: ["critical"], 2: ["critical"]}, fields={0: {"query": "other"}})
@@ -532,7 +528,7 @@ class TestMustNotLose:
     def test_nobody_has_the_tag(self) -> None:
         found = judged(self.GATE, compared(ranked([1]), ranked([1])))
         assert (found.state, found.code) == ("cannot_measure", "empty-slice")
-        assert found.text == "hit@5 of tag:critical: no query in both runs"
+        assert full(found) == "hit@5 of tag:critical: no query in both runs"
 
     def test_labels_decide_here_as_well(self) -> None:
         corpus = plain_chunks([*FILLERS, "a", "r"])
@@ -580,7 +576,7 @@ class TestLatency:
 
     def test_words(self) -> None:
         found = self.ask(self.timed(100.0), self.timed(151.0))
-        assert (found.code, found.text) == (
+        assert (found.code, full(found)) == (
             "latency",
             "total p50 is 151.0 ms against 100.0 ms; 1.5 times, or 20 ms more, allowed",
         )
@@ -589,7 +585,7 @@ class TestLatency:
         gate = replace(self.GATE, quantile="p95")
         found = self.ask(self.timed(1.0, p95=10.0), self.timed(1.0, p95=900.0), gate)
         assert (found.state, found.code) == ("informs", "latency")
-        assert found.text == "total p95 is 900.0 ms against 10.0 ms; p95 informs, it is not gated"
+        assert full(found) == "total p95 is 900.0 ms against 10.0 ms; p95 informs, it is not gated"
 
     @pytest.mark.parametrize(
         "more",
@@ -603,7 +599,7 @@ class TestLatency:
     def test_not_comparable_informs(self, more: dict[str, Any]) -> None:
         found = self.ask(self.timed(1.0), self.timed(900.0, **more))
         assert (found.state, found.code) == ("informs", "latency-not-comparable")
-        assert found.text == (
+        assert full(found) == (
             "total p50 is not judged: the baseline was timed on another machine or at another time"
         )
 
@@ -619,7 +615,7 @@ class TestLatency:
     def test_not_timed(self) -> None:
         gate = replace(self.GATE, stage="embed")
         found = self.ask(self.timed(1.0), self.timed(2.0), gate)
-        assert (found.state, found.code, found.text) == (
+        assert (found.state, found.code, full(found)) == (
             "informs",
             "latency-absent",
             "embed p50 was not timed on both sides",
@@ -635,13 +631,13 @@ class TestWithoutComparison:
     )
     def test_no_baseline_is_not_an_unknown_one(self, gate: Gate) -> None:
         found = judged(gate, NoBaseline("the first run of this branch"))
-        assert (found.state, found.code, found.text) == (
+        assert (found.state, found.code, full(found)) == (
             "no_baseline",
             "no-baseline",
             "the first run of this branch",
         )
         found = judged(gate, BaselineUnknown("the API did not answer"))
-        assert (found.state, found.code, found.text) == (
+        assert (found.state, found.code, full(found)) == (
             "cannot_measure",
             "baseline-unknown",
             "the API did not answer",
@@ -653,7 +649,7 @@ class TestTurnedOver:
         turnover = Turnover(
             new_ids=1.0, same_texts=0.0, documents_added=0, documents_removed=0, documents_kept=9
         )
-        return replace(found, turnover=turnover, uprooted=found.view.ids)
+        return replace(found, turnover=turnover, uprooted=found.table.ids)
 
     @pytest.mark.parametrize(
         "gate", [drop(), KeepGate(tag="x", measure="mrr"), FloorGate(measure="recall@5", min=0.9)]
@@ -661,13 +657,13 @@ class TestTurnedOver:
     def test_nothing_that_rests_on_ids_is_judged(self, gate: Gate) -> None:
         found = judged(gate, self.turned(compared(ranked([1, 1]), ranked([0, 0]))))
         assert (found.state, found.code) == ("cannot_measure", "corpus.turned-over")
-        assert found.text == "the ids that the labels name are no longer in the index: re-chunked, not worse"
+        assert full(found) == "the ids that the labels name are no longer in the index: re-chunked, not worse"
 
     def test_ids_that_hold_other_texts(self) -> None:
         found = self.turned(compared(ranked([1, 1]), ranked([0, 0])))
         found = replace(found, turnover=replace(found.turnover, new_ids=0.1, rewritten=0.8, recut=0.9))
         told = judged(drop(), found)
-        assert told.text == "the ids that the labels name hold other texts now: re-chunked, not worse"
+        assert full(told) == "the ids that the labels name hold other texts now: re-chunked, not worse"
 
     def test_latency_is(self) -> None:
         gate = LatencyGate(stage="total", max_ratio=2.0)

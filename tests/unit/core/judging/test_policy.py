@@ -157,7 +157,7 @@ def test_k_may_be_1() -> None:
 
 
 FIELDS = (
-    "measure", "slice", "tag", "rule", "max_drop", "min", "must_not_lose", "latency", "quantile", "max_ratio",
+    "measure", "max_drop", "rule", "slice", "min", "tag", "must_not_lose", "latency", "quantile", "max_ratio",
     "floor_ms",
 )  # fmt: skip
 

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import datetime
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from rageval_action.core.comparing.comparison import Comparison
-from rageval_action.core.judging.gates import PRECEDENCE, Against, BaselineUnknown, NoBaseline, Word
+from rageval_action.core.judging.outcomes import (
+    PRECEDENCE,
+    Against,
+    BaselineUnknown,
+    NoBaseline,
+    Outcome,
+    Word,
+)
 from rageval_action.core.judging.policy import (
     DropGate,
     FloorGate,
@@ -19,7 +27,9 @@ from rageval_action.core.judging.policy import (
     Policy,
     Waiver,
 )
-from rageval_action.core.judging.verdict import Override, Reason, Verdict, exit_code, judge
+from rageval_action.core.judging.sentences.gate_text import full
+from rageval_action.core.judging.sentences.notices import of_waiver
+from rageval_action.core.judging.verdict import Override, Verdict, exit_code, judge
 from rageval_action.core.model.record import RunRecord
 from tests.builders import TODAY, amended, compared, ranked
 
@@ -55,24 +65,28 @@ def codes(found: Verdict) -> list[str]:
     return [reason.code for reason in found.reasons]
 
 
+def said(reasons: Sequence[Outcome]) -> list[tuple[str, str, Gate | None]]:
+    return [(reason.code, full(reason), reason.gate) for reason in reasons]
+
+
 class TestWords:
     def test_pass(self) -> None:
         found = verdict(SAME, FAIL, PASS)
         assert (found.verdict, found.exit_code, found.overridden) == ("pass", 0, None)
-        assert found.reasons == (Reason(code="pass", text="every gate holds"),)
+        assert said(found.reasons) == [("pass", "every gate holds", None)]
         assert [one.state for one in found.outcomes] == ["pass", "pass"]
 
     def test_a_policy_without_gates(self) -> None:
-        assert verdict(SAME).reasons[0].text == "every gate holds"
+        assert full(verdict(SAME).reasons[0]) == "every gate holds"
 
     def test_fail_with_its_gate(self) -> None:
         found = verdict(WORSE, PASS, FAIL)
         assert (found.verdict, found.exit_code) == ("fail", 1)
         (reason,) = found.reasons
         assert reason.code == "drop"
-        assert reason.gate == {"measure": "recall@5", "max_drop": 0.0, "rule": "observed"}
+        assert reason.gate == FAIL
         assert (
-            reason.text == "recall@5 dropped by 5.0 points (0.0 points allowed, observed): more than allowed"
+            full(reason) == "recall@5 dropped by 5.0 points (0.0 points allowed, observed): more than allowed"
         )
 
     def test_inconclusive(self) -> None:
@@ -89,7 +103,7 @@ class TestWords:
         found = verdict(NoBaseline("the first run"), FAIL, PASS)
         assert (found.verdict, found.exit_code) == ("no_baseline", 0)
         assert codes(found) == ["no-baseline", "no-baseline"]
-        assert found.reasons[0] == Reason(code="no-baseline", text="the first run")
+        assert said(found.reasons)[0] == ("no-baseline", "the first run", None)
         assert found.outcomes[1].state == "pass"
 
     def test_no_baseline_with_floors_only(self) -> None:
@@ -105,7 +119,7 @@ class TestWords:
     def test_latency_that_only_informs_decides_nothing(self) -> None:
         found = verdict(SAME, PASS, LatencyGate(stage="total", max_ratio=1.1))
         assert found.verdict == "pass"
-        assert found.reasons[0].text == "1 of 2 gates hold"
+        assert full(found.reasons[0]) == "1 of 2 gates hold"
 
 
 class TestStanding:
@@ -114,9 +128,9 @@ class TestStanding:
             record = amended(BEFORE, acl_violations=1, errors=40)
             found = verdict(against, PASS, record=record)
             assert (found.verdict, found.exit_code) == ("fail", 1)
-            assert found.reasons[0] == Reason(code="acl", text="1 hit that the query may not see came back")
+            assert said(found.reasons)[0] == ("acl", "1 hit that the query may not see came back", None)
         found = verdict(SAME, record=amended(BEFORE, acl_violations=3))
-        assert found.reasons[0].text == "3 hits that the query may not see came back"
+        assert full(found.reasons[0]) == "3 hits that the query may not see came back"
 
     @pytest.mark.parametrize(
         ("errors", "word"), [(0, "pass"), (4, "pass"), (5, "cannot_measure"), (40, "cannot_measure")]
@@ -129,7 +143,7 @@ class TestStanding:
         record = amended(BEFORE, errors=12)
         assert verdict(SAME, PASS, record=record, max_errors=0.3).verdict == "pass"
         found = verdict(SAME, PASS, record=record, max_errors=0.29)
-        assert found.reasons == (Reason(code="errors", text="the retriever failed for 12 of 40 queries"),)
+        assert said(found.reasons) == [("errors", "the retriever failed for 12 of 40 queries", None)]
         assert (
             verdict(SAME, PASS, record=amended(BEFORE, errors=1), max_errors=0.0).verdict == "cannot_measure"
         )
@@ -140,13 +154,13 @@ class TestStanding:
         renamed = ranked([1], fields={0: {"query": "other"}})
         found = verdict(compared(ranked([1]), renamed), PASS)
         assert (found.verdict, codes(found)) == ("cannot_measure", ["nothing-paired"])
-        assert found.reasons[0].text == "no answerable query has the same id and text on both sides"
+        assert full(found.reasons[0]) == "no answerable query has the same id and text on both sides"
 
     def test_what_was_not_compared_is_said_with_a_pass(self) -> None:
         before = ranked([1, 1, 1], fields={1: {"query": "old words"}})
         found = verdict(compared(before, ranked([1, 1])), FAIL)
         assert found.verdict == "pass"
-        assert found.reasons[0].text == "every gate holds; removed or reworded, so not compared: q002, q001"
+        assert full(found.reasons[0]) == "every gate holds; removed or reworded, so not compared: q002, q001"
 
 
 def test_precedence() -> None:
@@ -227,7 +241,9 @@ class TestWaiverNotes:
         return Waiver(measure="recall@5", max_drop=0.5, until=until, owner="ana", reason="x", **more)
 
     def notes(self, *waivers: Waiver) -> list[tuple[str, str]]:
-        return [(note.code, note.text) for note in verdict(SAME, FAIL, PASS, waivers=waivers).notes]
+        return [
+            (note.code, of_waiver(note).text) for note in verdict(SAME, FAIL, PASS, waivers=waivers).notes
+        ]
 
     def test_a_live_one_needs_no_word(self) -> None:
         assert self.notes(self.waiver(TODAY)) == []

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from rageval_action.core.labels.judged_items import Item, best_rank, items_of, places_of
+from rageval_action.core.labels.label_transfer import Side
 from rageval_action.core.measuring.miss_causes import (
     CAUSES,
     MOST_ITEMS,
     MOST_RIVALS,
     diagnose,
-    everything,
     miss_of,
     rivals,
-    scene,
 )
+from rageval_action.core.measuring.query_layout import QueryLayout, everything, lay_out
 from rageval_action.core.model.corpus import Lookup, corpus_of
 from rageval_action.core.model.record import Miss, QueryRow
 from rageval_action.core.model.types import (
@@ -42,7 +42,17 @@ def misses(
     k: int = 5,
     visible: Callable[[str], bool] = everything,
 ) -> tuple[Miss, ...]:
-    return diagnose(scene(one, unit, k, Lookup(corpus_of(corpus)), visible))
+    return diagnose(laid_out(one, corpus, unit, k, visible))
+
+
+def laid_out(
+    one: QueryRow,
+    corpus: Sequence[Chunk] = CORPUS,
+    unit: Unit = "document",
+    k: int = 5,
+    visible: Callable[[str], bool] = everything,
+) -> QueryLayout:
+    return lay_out(one, Side(Lookup(corpus_of(corpus)), unit), k, visible=visible)
 
 
 def only(found: tuple[Miss, ...]) -> Miss:
@@ -120,7 +130,7 @@ class TestCauses:
     def test_rivals_are_few(self) -> None:
         one = row("q", FILLERS, ["r"], CORPUS)
         assert len(only(misses(one, k=9)).by) == MOST_RIVALS == 5
-        assert rivals(scene(one, "document", 9, Lookup(corpus_of(CORPUS)))) == list(FILLERS[:9])
+        assert rivals(laid_out(one, k=9)) == list(FILLERS[:9])
 
     def test_any_member_of_a_group_will_do(self) -> None:
         assert misses(row("q", ["s"], Groups((("r", "s"),)), CORPUS)) == ()
@@ -138,7 +148,7 @@ class TestCauses:
             assert (miss.cause, miss.rank, miss.by[0]) == ("outranked", 7, "f1#0")
 
     def test_miss_of_one_item(self) -> None:
-        one = scene(row("q", FILLERS, ["r"], CORPUS), "document", 5, Lookup(corpus_of(CORPUS)))
+        one = laid_out(row("q", FILLERS, ["r"], CORPUS))
         assert miss_of(one, Item("r", ("r",)), 0).cause == "below-depth"
         assert miss_of(one, Item("r", ("r",)), 6).cause == "outranked"
 

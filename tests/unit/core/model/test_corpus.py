@@ -173,15 +173,11 @@ class TestNpz:
                 refused += 1
         assert refused > 100
 
-    def test_a_size_that_no_corpus_has_is_refused_unread(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from rageval_action.core.model import corpus
-
+    def test_a_size_that_no_corpus_has_is_refused_unread(self) -> None:
         data = npz(ids=row(*range(9)), docs=row(*range(9)), texts=row(*range(9)))
-        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 5 * (128 + 72))
-        assert decode_corpus(data, where="x").ids.size == 9
-        monkeypatch.setattr(corpus, "MAX_CORPUS_BYTES", 5 * (128 + 72) - 1)
+        assert decode_corpus(data, where="x", most=5 * (128 + 72)).ids.size == 9
         with pytest.raises(RecordError, match="unpacks to 200 bytes") as caught:
-            decode_corpus(data, where="x")
+            decode_corpus(data, where="x", most=5 * (128 + 72) - 1)
         assert caught.value.code == "record.too-large"
 
 
