@@ -20,7 +20,7 @@ from rageval_action.safe_yaml import YamlDocument, YamlError
 
 FILE = "rageval.yml"
 
-POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors"})
+POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors", "cutoff"})
 
 
 OPTIONS: tuple[Option, ...] = (

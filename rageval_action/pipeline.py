@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rageval_action.config import Config
 from rageval_action.core.comparing.comparison import compare
+from rageval_action.core.comparing.golden_changes import BaseCommit
 from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document
 from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
@@ -78,6 +79,7 @@ def settings_of(config: Config) -> Settings:
         keep_texts=config.texts,
         policy=plain(config.policy),
         judged=slices_of(config.policy),
+        cutoff=config.policy.cutoff,
         review="required" if config.review == "required" else "",
     )
 
@@ -132,12 +134,23 @@ def conclude(
     *,
     today: datetime.date,
     override: Override | None = None,
+    base_commit: BaseCommit | None = None,
 ) -> ComparisonDocument:
-    """Compare a record with its baseline, if there is one, and judge it."""
+    """Compare a record with its baseline, if there is one, and judge it.
+
+    Args:
+        candidate: the record to judge.
+        baseline: what it is compared with, or why there is nothing.
+        policy: the gates.
+        today: for waivers.
+        override: an accepted exception.
+        base_commit: the golden set at the base commit, where the baseline is older than that.
+    """
     if not isinstance(baseline, Baseline):
         verdict = judge(policy, candidate, baseline, today=today, override=override)
         return document(verdict, candidate, None, None)
-    comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
+    measures = compared_measures(candidate, policy)
+    comparison = compare(baseline.record, candidate, measures, cutoff=policy.cutoff, base_commit=base_commit)
     verdict = judge(policy, candidate, comparison, today=today, override=override)
     return document(verdict, candidate, comparison, baseline_info(baseline, candidate))
 

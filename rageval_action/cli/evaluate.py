@@ -61,7 +61,8 @@ def evaluate(config: str, out: str, baseline: str, json_target: str, markdown: s
             if baseline
             else NoBaseline("no baseline was given")
         )
-        candidate = pipeline.evaluate(settings, world())
+        own = before.record if isinstance(before, pipeline.Baseline) else None
+        candidate = pipeline.evaluate(settings, world(), own)
         document = pipeline.conclude(candidate, before, settings.policy, today=world().today())
         files = encode(candidate)
         if baseline:

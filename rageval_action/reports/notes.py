@@ -26,7 +26,7 @@ CAVEATS = (
     "several-factors",
     "baseline.errors",
     "baseline.passed-over",
-    "labels.stored",
+    "labels.followed",
     "labels.moved",
     "golden.removed",
     "golden.reworded",

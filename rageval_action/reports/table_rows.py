@@ -22,6 +22,7 @@ READINGS = {
     "worse": ("worse", "worse"),
     "better": ("better", "better"),
     "not_worse": (f"no drop over {100 * MARGIN:.0f} points", "same"),
+    "unchanged": ("unchanged", "same"),
     "unclear": ("cannot tell", "unclear"),
 }
 """Reading of a row -> words and tone."""
@@ -133,8 +134,8 @@ def _notes(row: MeasureRow) -> list[str]:
     notes = []
     if abs(row.label_effect) > 1e-9:
         notes.append(f"new labels alone: {numbers.delta(row.label_effect)}")
-    if row.stored:
-        notes.append(f"{lists.queries(row.stored)} by the old labels")
+    if row.unknown:
+        notes.append(f"{lists.queries(row.unknown)} not known")
     return notes
 
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from rageval_action.core.comparing.exams import ExamQuestion
+from rageval_action.core.comparing.golden_changes import Pairing
 from rageval_action.core.model.corpus import Corpus
 from rageval_action.core.model.record import FILE_CHECKSUM, Record, SnapshotInfo
 from rageval_action.core.wording.lists import plural, queries
@@ -40,6 +42,7 @@ class Turnover(Struct, frozen=True, kw_only=True):
     Attributes:
         new_ids: share of the candidate's chunks whose id the baseline did not have. same_texts: whose text it had.
         documents_added, documents_removed, documents_kept: counts by document id.
+        documents_carried: of the removed ones, those of which at least half of the texts are there under other ids.
         rewritten: of the chunks whose id the baseline had, the share that holds another text now.
         recut: of the documents that both have, the share that is cut into another number of chunks.
     """
@@ -49,6 +52,7 @@ class Turnover(Struct, frozen=True, kw_only=True):
     documents_added: int
     documents_removed: int
     documents_kept: int
+    documents_carried: int = 0
     rewritten: float = 0.0
     recut: float = 0.0
 
@@ -64,25 +68,6 @@ class Turnover(Struct, frozen=True, kw_only=True):
         return self.new_ids < TURNED_OVER <= min(self.rewritten, self.recut)
 
 
-class GoldenChanges(Struct, frozen=True, kw_only=True):
-    """How the golden set differs. Every field holds query ids.
-
-    Attributes:
-        new, removed: on one side only. changed: same id, other text.
-        relabelled: judged by something else. retagged: in other slices.
-        stored: the baseline keeps its own labels, since the new ones cannot be applied to it.
-        moved: the old labels cannot be applied to the candidate, since their ids have moved.
-    """
-
-    new: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    relabelled: tuple[str, ...] = ()
-    retagged: tuple[str, ...] = ()
-    stored: tuple[str, ...] = ()
-    moved: tuple[str, ...] = ()
-
-
 def turnover(before: Corpus, after: Corpus) -> Turnover:
     """Compare two corpora by their hashes."""
     known = _among(after.ids, before.ids)
@@ -96,9 +81,20 @@ def turnover(before: Corpus, after: Corpus) -> Turnover:
         documents_added=len(new) - kept,
         documents_removed=len(old) - kept,
         documents_kept=kept,
+        documents_carried=_carried(before, after, old - new),
         rewritten=rewritten,
         recut=_recut(before, after) if rewritten else 0.0,
     )
+
+
+def _carried(before: Corpus, after: Corpus, gone: set[int]) -> int:
+    """How many of the documents that are gone by id have at least half of their texts in the index."""
+    if not gone:
+        return 0
+    docs, place = np.unique(before.docs, return_inverse=True)
+    kept = np.bincount(place, weights=_among(before.texts, after.texts), minlength=len(docs))
+    half = docs[2 * kept >= np.bincount(place, minlength=len(docs))]
+    return len(gone.intersection(half.tolist()))
 
 
 def _rewritten(before: Corpus, after: Corpus, known: NDArray[np.bool_]) -> float:
@@ -127,7 +123,7 @@ def _among(values: NDArray[np.uint64], pool: NDArray[np.uint64]) -> NDArray[np.b
     return found
 
 
-def factors(before: Record, after: Record, corpus: Turnover, golden: GoldenChanges) -> tuple[Factor, ...]:
+def factors(before: Record, after: Record, corpus: Turnover, golden: Pairing) -> tuple[Factor, ...]:
     """Every part of the set-up that differs, the retrieval side first, then the judging side."""
     old, new = _without_common(before, after), _without_common(after, before)
     found = [
@@ -169,7 +165,7 @@ def _size(snapshot: SnapshotInfo) -> str:
     return f"{plural(snapshot.documents, 'document')}, {plural(snapshot.chunks, 'chunk')}"
 
 
-def _checksums(before: Record, after: Record, golden: GoldenChanges, known: set[str]) -> list[Factor]:
+def _checksums(before: Record, after: Record, golden: Pairing, known: set[str]) -> list[Factor]:
     """What only its checksum tells apart; a record that has none of something says nothing about it.
 
     Query vectors are made anew by another model and for other queries; these are factors of their own.
@@ -177,7 +173,7 @@ def _checksums(before: Record, after: Record, golden: GoldenChanges, known: set[
     sums = {
         "run file": tuple(str(one.retriever.parameters.get(FILE_CHECKSUM, "")) for one in (before, after))
     }
-    if "model" not in known and not (golden.new or golden.removed or golden.changed):
+    if "model" not in known and not (golden.new or golden.removed or golden.reworded):
         sums["query vectors"] = before.snapshot.query_vectors_sha256, after.snapshot.query_vectors_sha256
     return [
         Factor(name=name, before=old[:12], after=new[:12])
@@ -186,13 +182,15 @@ def _checksums(before: Record, after: Record, golden: GoldenChanges, known: set[
     ]
 
 
-def _golden(before: Record, after: Record, golden: GoldenChanges) -> list[Factor]:
+def _golden(before: Record, after: Record, golden: Pairing) -> list[Factor]:
     counts = {
         "relabelled": golden.relabelled,
         "retagged": golden.retagged,
+        "renamed": golden.renamed,
         "new": golden.new,
         "removed": golden.removed,
-        "reworded": golden.changed,
+        "reworded": golden.reworded,
+        "for another asker": golden.access_changed,
     }
     changed = ", ".join(f"{len(ids)} {what}" for what, ids in counts.items() if ids)
     if not changed:
@@ -249,19 +247,20 @@ def caveats(
     after: Record,
     found: Sequence[Factor],
     corpus: Turnover,
-    golden: GoldenChanges,
-    uprooted: Sequence[str] = (),
+    golden: Pairing,
+    base_exam: Sequence[ExamQuestion] = (),
 ) -> tuple[Caveat, ...]:
-    """Every caveat of a comparison, most important first.
-
-    `uprooted` are the queries whose labels name what has moved.
-    """
+    """Every caveat of a comparison, most important first."""
     notes = []
     if corpus.rechunked or corpus.new_ids >= TURNED_OVER:
         code = "corpus.rechunked" if corpus.rechunked else "corpus.replaced"
         notes.append(Caveat(code=code, turnover=corpus))
-    if corpus.in_place and uprooted:
-        notes.append(Caveat(code="labels.rewritten", names=tuple(uprooted)))
+    rewritten = tuple(one.row.query_id for one in base_exam if one.unknown == "other-text")
+    if rewritten:
+        notes.append(Caveat(code="labels.rewritten", names=rewritten))
+    moved = tuple(one.row.query_id for one in base_exam if one.moved)
+    if moved:
+        notes.append(Caveat(code="labels.followed", names=moved))
     if before.errors >= MANY_ERRORS * before.golden.queries:
         notes.append(Caveat(code="baseline.errors", failed=before.errors, queries=before.golden.queries))
     mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
@@ -271,12 +270,12 @@ def caveats(
         notes.append(Caveat(code="several-factors", names=tuple(mixed)))
     by_code = {
         "golden.removed": golden.removed,
-        "golden.reworded": golden.changed,
+        "golden.reworded": golden.reworded,
         "golden.new": golden.new,
         "golden.relabelled": golden.relabelled,
         "golden.retagged": golden.retagged,
-        "labels.stored": golden.stored,
-        "labels.moved": golden.moved,
+        "golden.access-changed": golden.access_changed,
+        "golden.since-baseline": golden.since_baseline,
     }
     notes += [Caveat(code=code, names=ids) for code, ids in by_code.items() if ids]
     depths = before.retriever.depth, after.retriever.depth

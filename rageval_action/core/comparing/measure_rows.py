@@ -1,23 +1,26 @@
-"""Two runs under one set of labels, measure by measure and slice by slice."""
+"""Two runs under one exam, measure by measure and slice by slice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from rageval_action.core.labels.label_transfer import Applied
-from rageval_action.core.measuring import scoring, slices
+from rageval_action.core.comparing.exams import ExamName, ExamQuestion
+from rageval_action.core.labels.linking import unit_of
+from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.measures import Measure
-from rageval_action.core.model.record import QueryRow
+from rageval_action.core.measuring.row_scores import Judged, row_scores
+from rageval_action.core.model.record import Cutoff, QueryRow
 from rageval_action.core.model.types import Unanswerable
+from rageval_action.core.statistics.drop_rules import Drop
 from rageval_action.core.statistics.paired_comparison import (
     Interval,
     Paired,
+    Reading,
     guarded_bounds_all,
     holm,
     paired_all,
@@ -44,7 +47,8 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
             slices too small to be tested.
         mde: smallest difference that n queries of this spread detect (80 % power, two-sided 5 %).
         label_effect: how far the changed labels alone moved the baseline, over the queries that had a score before.
-        stored: queries for which the baseline kept its own labels because the new ones cannot be applied to it.
+        exam: whose questions and labels these are.
+        unknown: queries of this exam whose candidate score is not known; no mean counts them.
         small: fewer queries than a percentage is worth.
     """
 
@@ -58,44 +62,57 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
     bounds: tuple[float, float]
     p: float
     p_adjusted: float | None
-    reading: Literal["worse", "better", "not_worse", "unclear"]
+    reading: Reading
     better: int
     worse: int
     same: int
     mde: float
     label_effect: float = 0.0
-    stored: int = 0
+    exam: ExamName = "base"
+    unknown: int = 0
     small: bool = False
 
 
 class MeasureTable(Struct, frozen=True, kw_only=True):
-    """Both runs under one set of labels.
+    """Both runs under one exam.
 
     Attributes:
-        ids: paired queries that are answerable under these labels.
-        tags: the tags of each on either side: dropping a tag takes no query out of a gate.
-        scores: measure -> (baseline, candidate), float64 of shape (len(ids),), NaN = undefined.
-        rows: all queries first, then slices by name, each in the order of the measures.
-        whole: names of slices that hold every query; they have no rows of their own.
+        exam: whose questions and labels these are.
+        ids: questions that both runs can be marked by, or that the base asks and the candidate's mark is unknown of.
+        tags: the tags of each in this exam.
+        unknown: code of the reason why the candidate's answer cannot be marked; empty where it can.
+        scores: measure -> (baseline, candidate), float64 of shape (len(ids),), NaN = undefined or unknown.
+        rows: all queries first, then slices by name, each in the order of the measures; known scores only.
+        parts: slice -> positions in `ids`, also of slices that hold every query and have no rows of their own.
     """
 
+    exam: ExamName
     ids: tuple[str, ...]
     tags: tuple[frozenset[str], ...]
+    unknown: tuple[str, ...]
     scores: dict[str, tuple[Values, Values]]
     rows: tuple[MeasureRow, ...]
-    whole: frozenset[str] = frozenset()
+    parts: dict[str, Positions]
 
     def row(self, measure: str, part: str = "") -> MeasureRow | None:
         """The row of a slice (empty = all queries); None when no query of it can be compared."""
-        name = None if not part or part in self.whole else part
+        whole = not part or (part in self.parts and len(self.parts[part]) == len(self.ids))
+        name = None if whole else part
         return next((row for row in self.rows if (row.measure, row.slice) == (measure, name)), None)
 
+    def drop(self, measure: str, part: str = "") -> Drop | None:
+        """The scores that a gate judges, of a slice (empty = all queries); None when there is none."""
+        at = np.arange(len(self.ids)) if not part else self.parts.get(part, _NOWHERE)
+        old, new = (column[at] for column in self.scores[measure])
+        unknown = np.array([bool(self.unknown[place]) for place in at], dtype=bool)
+        known = ~unknown & ~np.isnan(old) & ~np.isnan(new)
+        lost = old[unknown & ~np.isnan(old)]
+        if not known.any() and not lost.size:
+            return None
+        return Drop(known_before=old[known], known_after=new[known], unknown_before=lost)
 
-class LabelledRun(Struct, frozen=True):
-    """One run's paired rows and the labels it is scored by, in one order."""
 
-    rows: Sequence[QueryRow]
-    labels: Sequence[Applied]
+_NOWHERE: Positions = np.zeros(0, dtype=np.intp)
 
 
 class _Columns(Struct, frozen=True):
@@ -107,102 +124,97 @@ class _Columns(Struct, frozen=True):
 
 
 def measure_table(
-    before: LabelledRun,
-    after: LabelledRun,
+    questions: Sequence[ExamQuestion],
     measures: Sequence[Measure],
     depth: int,
     *,
-    sliced_by: Sequence[QueryRow],
-    was: LabelledRun | None = None,
-    stored: frozenset[str] = frozenset(),
+    exam: ExamName,
+    cutoff: Cutoff = "documents",
 ) -> MeasureTable:
-    """Score both runs and compare them, over all queries and slice by slice.
+    """Mark both runs by one exam and compare them, over all queries and slice by slice.
 
     Args:
-        before: the baseline. Queries that are unanswerable under the labels of either run stay out.
-        after: the candidate, its rows in the same order.
+        questions: of the exam. Those without a baseline's answer, and unanswerable ones, stay out.
         measures: to compute.
         depth: units kept of every ranking.
-        sliced_by: the rows whose tags and types make the slices.
-        was: the baseline under its own labels, where these differ: the label effect is measured from it.
-        stored: ids of the queries for which the baseline kept its own labels.
+        exam: the base's tags make the slices of its exam, the head's those of the other.
+        cutoff: what k counts.
     """
-    old, new = _scores(before, measures, depth), _scores(after, measures, depth)
-    own = _scores(was, measures, depth) if was else old
-    keep = [
-        at
-        for at, labels in enumerate(zip(before.labels, after.labels, strict=True))
-        if not any(isinstance(label.judgments, Unanswerable) for label in labels)
-    ]
-    columns = {
-        measure: _Columns(old[measure][keep], new[measure][keep], own[measure][keep]) for measure in measures
-    }
-    kept = np.array([after.rows[at].query_id in stored for at in keep], dtype=bool)
-    parts = slices.split([sliced_by[at] for at in keep])
-    whole = frozenset(name for name, part in parts.items() if len(part) == len(keep))
-    asked: list[tuple[str | None, list[int]]] = [(None, list(range(len(keep))))]
-    asked += [(name, part) for name, part in parts.items() if name not in whole]
+    asked = [one for one in questions if one.before is not None and _answerable(one)]
+    columns = _columns(asked, measures, depth, cutoff)
+    rows = [_sliced_by(one, exam) for one in asked]
+    parts = {name: np.array(part, dtype=np.intp) for name, part in slices.split(rows).items()}
+    shown: list[tuple[str | None, Positions]] = [(None, np.arange(len(asked)))]
+    shown += [(name, part) for name, part in parts.items() if len(part) < len(asked)]
+    unknown = np.array([bool(one.unknown) for one in asked], dtype=bool)
     found = [
-        row for name, part in asked for row in _part_rows(name, columns, np.array(part, dtype=np.intp), kept)
+        replace(row, exam=exam, unknown=int(unknown[part].sum()))
+        for name, part in shown
+        for row in _part_rows(name, columns, part)
     ]
     return MeasureTable(
-        ids=tuple(after.rows[at].query_id for at in keep),
-        tags=tuple(frozenset((*before.rows[at].tags, *after.rows[at].tags)) for at in keep),
+        exam=exam,
+        ids=tuple(one.row.query_id for one in asked),
+        tags=tuple(frozenset(row.tags) for row in rows),
+        unknown=tuple(one.unknown for one in asked),
         scores={str(measure): (column.old, column.new) for measure, column in columns.items()},
         rows=_adjusted(found),
-        whole=whole,
+        parts=parts,
     )
 
 
-def _scores(run: LabelledRun, measures: Sequence[Measure], depth: int) -> dict[Measure, Values]:
-    """A score for every row, NaN for rows that nothing answers."""
-    asked = [at for at, label in enumerate(run.labels) if not isinstance(label.judgments, Unanswerable)]
-    rankings = [run.rows[at].ranking(run.labels[at].unit)[0][:depth] for at in asked]
-    labels = [scoring.as_labels(run.labels[at].judgments) for at in asked]
-    found = scoring.score(scoring.batch(rankings, labels), measures)
-    scores = {measure: np.full(len(run.rows), np.nan) for measure in measures}
-    for measure, column in scores.items():
-        column[asked] = found[measure]
-    return scores
+def _answerable(one: ExamQuestion) -> bool:
+    labels = (one.labels_before.judgments, one.labels_after.judgments)
+    return not any(isinstance(judgments, Unanswerable) for judgments in labels)
+
+
+def _sliced_by(one: ExamQuestion, exam: ExamName) -> QueryRow:
+    return one.before if exam == "base" and one.before is not None else one.row
+
+
+def _columns(
+    asked: Sequence[ExamQuestion], measures: Sequence[Measure], depth: int, cutoff: Cutoff
+) -> dict[Measure, _Columns]:
+    """Scores of both sides; an unknown one of the candidate is NaN."""
+    befores = [(one.before, one.labels_before) for one in asked if one.before is not None]
+    old = row_scores([Judged(row, at.judgments, at.unit) for row, at in befores], measures, depth, cutoff)
+    was = row_scores(
+        [Judged(row, row.judgments, unit_of(row.judgments, at.unit)) for row, at in befores],
+        measures,
+        depth,
+        cutoff,
+    )
+    afters = [(one.after or one.row, one.labels_after) for one in asked]
+    new = row_scores([Judged(row, at.judgments, at.unit) for row, at in afters], measures, depth, cutoff)
+    unknown = [at for at, one in enumerate(asked) if one.unknown]
+    for column in new.values():
+        column[unknown] = np.nan
+    return {measure: _Columns(old[measure], new[measure], was[measure]) for measure in measures}
 
 
 class _Cut(Struct, frozen=True):
-    """`_Columns` of the queries of one part for which the measure is defined on both sides, and how many are stored."""
+    """`_Columns` of the queries of one part for which the measure is defined on both sides."""
 
     measure: Measure
     old: Values
     new: Values
     was: Values
-    stored: int
 
 
-def _cut(measure: Measure, columns: _Columns, part: Positions, stored: NDArray[np.bool_]) -> _Cut:
+def _cut(measure: Measure, columns: _Columns, part: Positions) -> _Cut:
     old, new = columns.old[part], columns.new[part]
     defined = ~(np.isnan(old) | np.isnan(new))
-    return _Cut(
-        measure=measure,
-        old=old[defined],
-        new=new[defined],
-        was=columns.was[part][defined],
-        stored=int(stored[part][defined].sum()),
-    )
+    return _Cut(measure, old[defined], new[defined], columns.was[part][defined])
 
 
-def _part_rows(
-    name: str | None, columns: Mapping[Measure, _Columns], part: Positions, stored: NDArray[np.bool_]
-) -> list[MeasureRow]:
+def _part_rows(name: str | None, columns: Mapping[Measure, _Columns], part: Positions) -> list[MeasureRow]:
     """The rows of one part; a measure that is defined on both sides for no query of it has none."""
-    cuts = [_cut(measure, own, part, stored) for measure, own in columns.items()]
+    cuts = [_cut(measure, own, part) for measure, own in columns.items()]
     cuts = [cut for cut in cuts if cut.old.size]
     results = paired_all([(cut.old, cut.new) for cut in cuts])
     large = [cut for cut in cuts if name is None or cut.old.size >= slices.SMALLEST]
-    guarded = dict(
-        zip(
-            (cut.measure for cut in large),
-            guarded_bounds_all([cut.new - cut.old for cut in large]),
-            strict=True,
-        )
-    )
+    bounds = guarded_bounds_all([cut.new - cut.old for cut in large])
+    guarded = dict(zip((cut.measure for cut in large), bounds, strict=True))
     return [
         _row(name, cut, result, guarded.get(cut.measure)) for cut, result in zip(cuts, results, strict=True)
     ]
@@ -230,7 +242,6 @@ def _row(name: str | None, cut: _Cut, result: Paired, guarded: Interval | None) 
         same=result.same,
         mde=result.mde,
         label_effect=float(moved.mean()) if moved.size else 0.0,
-        stored=cut.stored,
         small=guarded is None,
     )
 

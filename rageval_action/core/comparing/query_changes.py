@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from rageval_action.core.comparing.exams import Corpora, ExamQuestion
 from rageval_action.core.comparing.loss_causes import NOWHERE, cause_of_gain, cause_of_loss
 from rageval_action.core.labels.judged_items import Item
 from rageval_action.core.measuring.measures import headline_measure
-from rageval_action.core.measuring.query_layout import QueryPair
-from rageval_action.core.model.record import Miss, QueryRow
+from rageval_action.core.measuring.query_layout import QueryPair, lay_out
+from rageval_action.core.model.record import Miss
+from rageval_action.core.model.types import Unanswerable
 
 Change = Literal["lost", "worse", "missed", "changed", "better", "gained"]
 
@@ -32,9 +35,12 @@ class QueryChange(Struct, frozen=True, kw_only=True):
         baseline_rank, candidate_rank: of that item; None when it is not in that ranking.
         by: what pushed it out, best first. tags: secondary causes.
         baseline, candidate: the query's scores.
+        exam: which exam asks it so. baseline_id: its id in the base's golden set, None where that is the same.
     """
 
     id: str
+    baseline_id: str | None = None
+    exam: Literal["base", "head", "both"] = "both"
     change: Change
     measure: str
     cause: str
@@ -49,35 +55,54 @@ class QueryChange(Struct, frozen=True, kw_only=True):
     line: int = 0
 
 
-def changes(pairs: Sequence[QueryPair], reworded: Sequence[QueryRow], k: int) -> tuple[QueryChange, ...]:
-    """Every paired query whose share of relevant items in the top k moved or is nothing, worst first.
+def changes(
+    base: Sequence[ExamQuestion], head: Sequence[ExamQuestion], sides: Corpora, k: int
+) -> tuple[QueryChange, ...]:
+    """Every query whose share of relevant items in the top k moved or is nothing, worst first.
+
+    A question that both exams mark alike stands there once; one that only the head marks otherwise, once for each exam
+    in which it changed. A question of the base that was not asked has none.
 
     Args:
-        pairs: both answers, the baseline's under the candidate's judgments as fitted to it.
-        reworded: the candidate's rows whose text is not the baseline's.
+        base: the base's exam.
+        head: the head's exam.
+        sides: the two corpora.
         k: the headline cutoff.
     """
-    found = [_reworded(row, k) for row in reworded]
-    found += [change for pair in pairs if (change := _change(pair)) is not None]
-    return tuple(sorted(found, key=_worst_first))
+    marked = {one.row.query_id: one for one in base if one.after is not None and not one.unknown}
+    found: list[QueryChange] = []
+    for one in marked.values():
+        alone = one.after is not None and one.after.asked_for == "base"
+        found += _marked(one, "base" if alone else "both", sides, k)
+    for one in head:
+        twin = marked.get(one.row.query_id)
+        if one.before is not None and (twin is None or twin.labels_after != one.labels_after):
+            found += _marked(one, "head", sides, k)
+    return tuple(sorted(found, key=worst_first))
 
 
-def _worst_first(change: QueryChange) -> tuple[int, float, int, str]:
+def _marked(
+    one: ExamQuestion, exam: Literal["base", "head", "both"], sides: Corpora, k: int
+) -> list[QueryChange]:
+    labels = (one.labels_before.judgments, one.labels_after.judgments)
+    if one.before is None or one.after is None or any(isinstance(own, Unanswerable) for own in labels):
+        return []
+    pair = QueryPair(
+        after=lay_out(one.after, sides.new, k, labels=one.labels_after),
+        before=lay_out(one.before, sides.old, k, labels=one.labels_before),
+        moved=one.moved,
+    )
+    change = _change(pair)
+    if change is None:
+        return []
+    other = one.before.query_id if one.before.query_id != change.id else None
+    return [replace(change, exam=exam, baseline_id=other)]
+
+
+def worst_first(change: QueryChange) -> tuple[int, float, int, str]:
+    """Sort key: the worst change first, then by how far it moved."""
     moved = abs((change.candidate or 0.0) - (change.baseline or 0.0))
     return ORDER.index(change.change), -moved, change.baseline_rank or NOWHERE, change.id
-
-
-def _reworded(row: QueryRow, k: int) -> QueryChange:
-    return QueryChange(
-        id=row.query_id,
-        change="changed",
-        measure=headline_measure(k),
-        cause="query-changed",
-        baseline_rank=None,
-        candidate_rank=None,
-        query=row.query,
-        line=row.line,
-    )
 
 
 def _change(pair: QueryPair) -> QueryChange | None:

@@ -13,8 +13,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged, PairedQueries
+from rageval_action.core.comparing.access_audit import AccessAudit
+from rageval_action.core.comparing.comparison import Comparison, SameExam
+from rageval_action.core.comparing.cutoffs import CutoffView
+from rageval_action.core.comparing.exams import ExamName, ExamQuestion
 from rageval_action.core.comparing.factors import Factor, Turnover
+from rageval_action.core.comparing.golden_changes import Pairing
 from rageval_action.core.comparing.measure_rows import MeasureRow
 from rageval_action.core.comparing.query_changes import QueryChange
 from rageval_action.core.judging.outcomes import Outcome, Word
@@ -64,6 +68,39 @@ class GateResult(Outcome, frozen=True, kw_only=True):
     exceeded: str = ""
 
 
+class UnknownScore(Struct, frozen=True, kw_only=True):
+    """A question whose score could not be had, and the code of the reason."""
+
+    id: str
+    why: str
+
+
+class ExamInfo(Struct, frozen=True, kw_only=True):
+    """One exam: the commit of its golden set, its questions, how many the candidate was asked, and what is unknown."""
+
+    sha: str
+    queries: int
+    asked: int
+    unknown: tuple[UnknownScore, ...] = ()
+
+
+class WhatIf(Struct, frozen=True, kw_only=True):
+    """What the stored rankings would score if something were otherwise.
+
+    Attributes:
+        kind: what would be otherwise. score: of `measure` then.
+        worse_with: of the `worse_n` worse questions, how many it touches. other_with, other_n: of all others.
+    """
+
+    kind: str
+    measure: str
+    score: float
+    worse_with: int
+    worse_n: int
+    other_with: int
+    other_n: int
+
+
 class Failure(Struct, frozen=True, kw_only=True):
     """One way in which the retriever failed: its own words, shortened, and for how many queries."""
 
@@ -82,10 +119,11 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
 
     Attributes:
         baseline: None when there is none; `reasons` then says why.
-        measures: under the candidate's labels. old_label_measures: under the baseline's, empty when they agree.
+        exam: the exam that decided. measures: under it. other_exam_measures: under the other; empty when both agree.
+        exams: by name, what each asks.
+        access: hits that somebody may not see.
         queries: every changed or missed query, worst first.
         failures: what the candidate's retriever failed with.
-        relabelled, retagged: queries that are judged by something else, or that are in other slices.
     """
 
     schema_name: Literal["rageval.comparison/1"] = "rageval.comparison/1"
@@ -94,16 +132,19 @@ class ComparisonDocument(Struct, frozen=True, kw_only=True, rename={"schema_name
     overridden: Override | None
     reasons: tuple[Reason, ...]
     baseline: BaselineInfo | None
-    pairing: PairedQueries
+    pairing: Pairing
     measures: tuple[MeasureRow, ...] = ()
     queries: tuple[QueryChange, ...] = ()
     warnings: tuple[Notice, ...] = ()
     k: int
     depth: int = 0
     gates: tuple[GateResult, ...] = ()
-    relabelled: tuple[str, ...] = ()
-    retagged: tuple[str, ...] = ()
-    old_label_measures: tuple[MeasureRow, ...] = ()
+    exam: ExamName = "base"
+    exams: dict[str, ExamInfo] = {}
+    other_exam_measures: tuple[MeasureRow, ...] = ()
+    cutoffs: tuple[CutoffView, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
+    access: AccessAudit = AccessAudit()
     factors: tuple[Factor, ...] = ()
     turnover: Turnover | None = None
     failures: tuple[Failure, ...] = ()
@@ -122,7 +163,7 @@ def document(
         overridden=verdict.overridden,
         reasons=tuple(Reason(**asdict(found), text=gate_text.full(found)) for found in verdict.reasons),
         baseline=baseline,
-        pairing=comparison.pairing if comparison else PairedQueries(paired=0),
+        pairing=comparison.golden.pairing if comparison else Pairing(paired=0),
         warnings=tuple(map(notices.of_waiver, verdict.notes)),
         k=candidate.record.k,
         gates=tuple(map(_gate_result, verdict.outcomes)),
@@ -130,18 +171,39 @@ def document(
     )
     if comparison is None:
         return head
-    old = comparison.old_label_table
+    shown = comparison.table(verdict.exam)
+    other = comparison.base if verdict.exam == "head" else comparison.head
     return replace(
         head,
-        measures=comparison.table.rows,
+        exam=verdict.exam,
+        exams=exam_infos(comparison),
+        measures=shown.rows,
+        other_exam_measures=() if isinstance(other, SameExam) else other.rows,
         queries=comparison.queries,
         warnings=(*map(notices.of_caveat, comparison.caveats), *head.warnings),
         depth=comparison.depth,
-        relabelled=comparison.golden.relabelled,
-        retagged=comparison.golden.retagged,
-        old_label_measures=() if isinstance(old, LabelsUnchanged) else old.rows,
+        cutoffs=comparison.cutoffs,
+        access=comparison.access,
         factors=comparison.factors,
         turnover=comparison.turnover,
+    )
+
+
+def exam_infos(comparison: Comparison) -> dict[str, ExamInfo]:
+    """What each exam asks, and what of it cannot be marked."""
+    old, new = comparison.baseline.record, comparison.candidate.record
+    return {
+        "base": _exam_info(old.exam.sha if old.exam else old.git.sha, comparison.base_questions),
+        "head": _exam_info(new.git.sha, comparison.head_questions),
+    }
+
+
+def _exam_info(sha: str, questions: Sequence[ExamQuestion]) -> ExamInfo:
+    return ExamInfo(
+        sha=sha,
+        queries=len(questions),
+        asked=sum(one.after is not None for one in questions),
+        unknown=tuple(UnknownScore(id=one.row.query_id, why=one.unknown) for one in questions if one.unknown),
     )
 
 

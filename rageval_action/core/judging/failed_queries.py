@@ -18,7 +18,7 @@ from rageval_action.core.judging.outcomes import Against, FailedQueries, Outcome
 from rageval_action.core.judging.policy import FloorGate, LatencyGate, Policy, measures_of
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.measuring.record_summary import means, scored, slice_means
-from rageval_action.core.model.record import RunRecord
+from rageval_action.core.model.record import QueryRow, RunRecord
 
 CODE = "errors"
 """Of an outcome that the failed queries alone would decide."""
@@ -66,16 +66,21 @@ def _answered(policy: Policy, candidate: RunRecord, against: Against) -> tuple[R
         return _scored(_without(candidate, _failing(candidate)), policy), against
     failed = _failing(candidate) | _failing(against.baseline)
     after = _scored(_without(candidate, failed), policy)
-    left = compare(_without(against.baseline, failed), after, parse_measures(list(against.table.scores)))
+    measures = parse_measures(list(against.base.scores))
+    left = compare(_without(against.baseline, failed), after, measures, cutoff=against.cutoff)
     return after, left
 
 
 def _failing(run: RunRecord) -> AbstractSet[str]:
-    return frozenset(row.query_id for row in run.queries if row.error)
+    """The texts of which an answer failed, by their SHA-256: ids may differ between the two runs."""
+    return frozenset(row.query_sha256 for row in (*run.queries, *run.asked_for_base) if row.error)
 
 
 def _without(run: RunRecord, failed: AbstractSet[str]) -> RunRecord:
-    return replace(run, queries=tuple(row for row in run.queries if row.query_id not in failed))
+    def left(rows: tuple[QueryRow, ...]) -> tuple[QueryRow, ...]:
+        return tuple(row for row in rows if row.query_sha256 not in failed)
+
+    return replace(run, queries=left(run.queries), asked_for_base=left(run.asked_for_base))
 
 
 def _scored(run: RunRecord, policy: Policy) -> RunRecord:

@@ -1,4 +1,4 @@
-"""What each kind of gate (drop, floor, kept queries, latency) finds, under the new and the old labels."""
+"""What each kind of gate (drop, floor, kept queries, latency) finds under the base's exam and under the head's."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ import datetime
 import numpy as np
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged
+from rageval_action.core.comparing.comparison import Comparison, SameExam
+from rageval_action.core.comparing.exams import ExamName
 from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
-from rageval_action.core.judging.gate_rules import RULES
 from rageval_action.core.judging.outcomes import (
     PRECEDENCE,
     Against,
     BaselineUnknown,
-    ByBothLabels,
     DropFinding,
     FloorFinding,
     KeepFinding,
-    LabelsMoved,
     LatencyFinding,
     NoQueries,
     Outcome,
@@ -35,9 +33,13 @@ from rageval_action.core.judging.policy import (
     Waiver,
 )
 from rageval_action.core.model.record import Record
+from rageval_action.core.statistics.drop_rules import Drop, decide, decide_floor
 
 SAME_JOB = datetime.timedelta(hours=1)
 """Two records of one machine within this time count as timed in the same job."""
+
+ANYTHING = (-1.0, 1.0)
+"""Every difference that scores can have."""
 
 
 def outcome(gate: Gate, policy: Policy, record: Record, against: Against, today: datetime.date) -> Outcome:
@@ -54,42 +56,42 @@ def outcome(gate: Gate, policy: Policy, record: Record, against: Against, today:
 def _compared(gate: Gate, policy: Policy, against: Comparison, today: datetime.date) -> Outcome:
     if isinstance(gate, LatencyGate):
         return _latency(gate, against)
-    if against.turned_over:
-        finding = LabelsMoved(against.turnover.in_place)
-        return Outcome(gate=gate, state="cannot_measure", code="corpus.turned-over", finding=finding)
-    if isinstance(gate, FloorGate):
-        return _floor_either_way(gate, against)
-    now = _under(gate, policy, against, against.table, today)
-    if isinstance(against.old_label_table, LabelsUnchanged):
-        return now
-    return _worse(now, _under(gate, policy, against, against.old_label_table, today))
+    tables = [table for table in (against.base, against.head) if isinstance(table, MeasureTable)]
+    found = {table.exam: _under(gate, policy, against, table, today) for table in tables}
+    known = {exam: one for exam, one in found.items() if not isinstance(one.finding, NoQueries)}
+    if len(known) < 2 or len(tables) < 2:
+        exam, one = next(iter((known or found).items()))
+        return one if len(tables) < 2 else replace(one, exam=exam)
+    return _of_both(gate, known["base"], known["head"])
+
+
+def _of_both(gate: Gate, base: Outcome, head: Outcome) -> Outcome:
+    """The worse of the outcomes of both exams; on a tie the base's. New questions alone do not fail a floor."""
+    if isinstance(gate, FloorGate) and base.state == "pass" and head.state == "fail":
+        head = replace(head, state="inconclusive", code="floor-new-questions")
+    worst = min((base, head), key=lambda found: PRECEDENCE.index(found.state))
+    exam: ExamName = "base" if worst is base else "head"
+    other = head if worst is base else base
+    return replace(worst, exam=exam, other=other.state if other.state != worst.state else None)
 
 
 def _under(
-    gate: DropGate | KeepGate,
+    gate: DropGate | KeepGate | FloorGate,
     policy: Policy,
     comparison: Comparison,
     table: MeasureTable,
     today: datetime.date,
 ) -> Outcome:
-    """The gate under one set of labels."""
-    if isinstance(gate, KeepGate):
-        return _keep(gate, comparison, table)
-    return _drop(gate, policy, table, today)
-
-
-def _worse(now: Outcome, then: Outcome) -> Outcome:
-    """The worse of the outcomes under the new labels and under the old ones; where they differ, the labels decide."""
-    if now.state == then.state:
-        return now
-    worst = min(now, then, key=lambda found: PRECEDENCE.index(found.state))
-    return Outcome(
-        gate=now.gate,
-        state=worst.state,
-        code="labels-decide",
-        finding=ByBothLabels(now, then),
-        waiver=worst.waiver,
-    )
+    """The gate under one exam."""
+    match gate:
+        case KeepGate():
+            return _keep(gate, table)
+        case FloorGate() if table.exam == "head" or isinstance(comparison.head, SameExam):
+            return _floor(gate, comparison.candidate.record)
+        case FloorGate():
+            return _base_floor(gate, table)
+        case _:
+            return _drop(gate, policy, table, today)
 
 
 def _no_queries(gate: Gate) -> Outcome:
@@ -97,34 +99,49 @@ def _no_queries(gate: Gate) -> Outcome:
 
 
 def _drop(gate: DropGate, policy: Policy, table: MeasureTable, today: datetime.date) -> Outcome:
-    row = table.row(gate.measure, gate.slice)
-    if row is None:
+    drop = table.drop(gate.measure, gate.slice)
+    if drop is None:
         return _no_queries(gate)
-    found = _ruled(gate, row, gate.max_drop)
+    row = table.row(gate.measure, gate.slice)
+    found = _ruled(gate, drop, row, gate.max_drop)
     waiver = waiver_for(gate, policy, today)
     if found.state == "pass" or waiver is None or waiver.max_drop <= gate.max_drop:
         return found
-    eased = _ruled(gate, row, waiver.max_drop)
+    eased = _ruled(gate, drop, row, waiver.max_drop)
     if eased.state == found.state:
         return replace(found, short_waiver=waiver)
     return replace(eased, waiver=waiver)
 
 
-def _ruled(gate: DropGate, row: MeasureRow, allowed: float) -> Outcome:
-    state, ground = RULES[gate.rule](row, allowed)
+def _ruled(gate: DropGate, drop: Drop, row: MeasureRow | None, allowed: float) -> Outcome:
+    """One rule over one exam; without a known score there is no interval."""
+    decided = decide(
+        gate.rule,
+        drop,
+        allowed,
+        is_slice=row.slice is not None if row else bool(gate.slice),
+        ci=row.ci if row else ANYTHING,
+        p=row.p if row else 1.0,
+        p_adjusted=row.p_adjusted if row else None,
+        bounds=row.bounds if row else ANYTHING,
+        small=row.small if row else False,
+    )
     finding = DropFinding(
         rule=gate.rule,
-        ground=ground,
-        delta=row.delta,
+        ground=decided.code,
+        delta=row.delta if row else 0.0,
         allowed=allowed,
-        n=row.n,
-        better=row.better,
-        worse=row.worse,
-        bounds=row.bounds,
-        p=row.p,
-        p_adjusted=row.p_adjusted,
+        n=decided.n,
+        better=decided.better,
+        worse=decided.worse,
+        bounds=row.bounds if row else ANYTHING,
+        p=row.p if row else 1.0,
+        p_adjusted=row.p_adjusted if row else None,
+        unknown=decided.unknown,
+        at_best=decided.at_best,
+        at_worst=decided.at_worst,
     )
-    return Outcome(gate=gate, state=state, code="drop", finding=finding)
+    return Outcome(gate=gate, state=decided.state, code="drop", finding=finding)
 
 
 def waiver_for(gate: DropGate, policy: Policy, today: datetime.date) -> Waiver | None:
@@ -146,35 +163,33 @@ def _floor(gate: FloorGate, record: Record) -> Outcome:
     )
 
 
-def _floor_either_way(gate: FloorGate, against: Comparison) -> Outcome:
-    """The floor over all of the candidate's queries; one that only the new labels lift over it does not hold."""
-    now = _floor(gate, against.candidate.record)
-    if isinstance(against.old_label_table, LabelsUnchanged):
-        return now
-    new = against.table.row(gate.measure, gate.slice)
-    old = against.old_label_table.row(gate.measure, gate.slice)
-    lifted = new is None or reaches(new.candidate, gate.min)
-    if now.state == "fail" or old is None or reaches(old.candidate, gate.min) or not lifted:
-        return now
-    value = now.finding.value if isinstance(now.finding, FloorFinding) else None
-    finding = FloorFinding(value=value, floor=gate.min, under_old_labels=old.candidate)
-    return Outcome(gate=gate, state="fail", code="labels-decide", finding=finding)
+def _base_floor(gate: FloorGate, table: MeasureTable) -> Outcome:
+    """The floor over all questions of the base."""
+    drop = table.drop(gate.measure, gate.slice)
+    if drop is None:
+        return _no_queries(gate)
+    decided = decide_floor(drop.known_after, drop.unknown_before, gate.min)
+    known = drop.known_after
+    finding = FloorFinding(
+        value=float(known.mean()) if known.size else decided.at_worst,
+        floor=gate.min,
+        unknown=decided.unknown,
+        at_best=decided.at_best,
+        at_worst=decided.at_worst,
+    )
+    return Outcome(gate=gate, state=decided.state, code="floor", finding=finding)
 
 
-def _keep(gate: KeepGate, comparison: Comparison, table: MeasureTable) -> Outcome:
+def _keep(gate: KeepGate, table: MeasureTable) -> Outcome:
     old, new = table.scores[gate.measure]
     mine = np.array([gate.tag in tags for tags in table.tags], dtype=bool)
-    unpaired = {*comparison.pairing.removed, *comparison.pairing.changed}
+    unknown = np.array([bool(code) for code in table.unknown], dtype=bool)
     finding = KeepFinding(
         measure=gate.measure,
         tag=gate.tag,
         n=int(mine.sum()),
-        lost=tuple(table.ids[at] for at in np.flatnonzero(mine & (new < old - TOLERANCE))),
-        gone=tuple(
-            row.query_id
-            for row in comparison.baseline.queries
-            if gate.tag in row.tags and row.query_id in unpaired
-        ),
+        lost=tuple(table.ids[at] for at in np.flatnonzero(mine & ~unknown & (new < old - TOLERANCE))),
+        gone=tuple(table.ids[at] for at in np.flatnonzero(mine & unknown & (old > TOLERANCE))),
     )
     if finding.lost:
         return Outcome(gate=gate, state="fail", code="must-not-lose", finding=finding)

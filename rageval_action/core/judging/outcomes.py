@@ -6,28 +6,17 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from rageval_action.core.comparing.access_audit import ForbiddenHit
 from rageval_action.core.comparing.comparison import Comparison
-from rageval_action.core.judging.policy import TOLERANCE, Gate, Rule, Waiver
+from rageval_action.core.comparing.exams import ExamName
+from rageval_action.core.judging.policy import TOLERANCE, Gate, Waiver
+from rageval_action.core.statistics.drop_rules import Code, Rule
 
 Word: TypeAlias = Literal["fail", "cannot_measure", "inconclusive", "no_baseline", "pass"]
 State: TypeAlias = Literal["fail", "cannot_measure", "inconclusive", "no_baseline", "pass", "informs"]
 
 PRECEDENCE: tuple[Word, ...] = ("fail", "cannot_measure", "inconclusive", "no_baseline", "pass")
 """Worst first: the first that applies is the verdict."""
-
-Ground: TypeAlias = Literal[
-    "within",
-    "exceeded",
-    "too-few",
-    "interval",
-    "adjusted-p",
-    "chance",
-    "unchanged",
-    "ruled-out",
-    "ruled-in",
-    "open",
-]
-"""Why a rule decides as it does about a drop."""
 
 
 class NoBaseline(Struct, frozen=True, tag_field="kind", tag="no-baseline"):
@@ -49,13 +38,15 @@ class DropFinding(Struct, frozen=True, kw_only=True, tag_field="kind", tag="drop
     """How far a measure moved, and why the gate's rule decides as it does.
 
     Attributes:
+        ground: why the rule decides so (`core.statistics.drop_rules.Code`).
         delta: candidate − baseline. allowed: the largest drop that passes, a waiver's where one made the difference.
-        n: queries compared; better, worse: how many of them moved.
+        n: queries compared; better, worse: how many of them moved. unknown: queries whose score is not known.
+        at_best, at_worst: the mean drop with the unknown scores at the baseline's and at 0.
         bounds: guarded one-sided 95 % bounds of `delta`. p, p_adjusted: as in `MeasureRow`.
     """
 
     rule: Rule
-    ground: Ground
+    ground: Code
     delta: float
     allowed: float
     n: int
@@ -64,17 +55,25 @@ class DropFinding(Struct, frozen=True, kw_only=True, tag_field="kind", tag="drop
     bounds: tuple[float, float]
     p: float
     p_adjusted: float | None
+    unknown: int = 0
+    at_best: float = 0.0
+    at_worst: float = 0.0
 
 
 class FloorFinding(Struct, frozen=True, kw_only=True, tag_field="kind", tag="floor"):
     """The measure's value and its floor.
 
-    `under_old_labels` only where the old labels put it below; None as the value where the new ones leave no query.
+    Attributes:
+        value: over the known scores where some are unknown.
+        unknown: queries whose score is not known.
+        at_best, at_worst: the mean with these at the baseline's score, and at 0.
     """
 
-    value: float | None
+    value: float
     floor: float
-    under_old_labels: float | None = None
+    unknown: int = 0
+    at_best: float = 0.0
+    at_worst: float = 0.0
 
 
 def reaches(value: float, floor: float) -> bool:
@@ -83,7 +82,7 @@ def reaches(value: float, floor: float) -> bool:
 
 
 class KeepFinding(Struct, frozen=True, kw_only=True, tag_field="kind", tag="keep"):
-    """Of `n` queries with the tag: ids that got worse (`lost`), and ids that can no longer be compared (`gone`)."""
+    """Of `n` queries with the tag: ids that got worse (`lost`), and ids whose score is not known (`gone`)."""
 
     measure: str
     tag: str
@@ -105,17 +104,31 @@ class NoQueries(Struct, frozen=True, tag_field="kind", tag="no-queries"):
     """Nothing that the gate is about could be measured."""
 
 
-class LabelsMoved(Struct, frozen=True, tag_field="kind", tag="labels-moved"):
-    """The ids that the labels name are gone, or (`in_place`) hold other texts."""
+class Withdrawn(Struct, frozen=True, kw_only=True, tag_field="kind", tag="withdrawn"):
+    """Questions of the base that the pull request removed, reworded or relabelled, of how many; `named` by a gate."""
 
-    in_place: bool
+    ids: tuple[str, ...]
+    queries: int
+    named: tuple[str, ...] = ()
 
 
-class ByBothLabels(Struct, frozen=True, tag_field="kind", tag="by-both-labels"):
-    """The new and the old labels lead to different states."""
+class NotAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="not-asked"):
+    """Questions of the base that were not put to the candidate, of how many; `why`: code -> how many."""
 
-    new: Outcome
-    old: Outcome
+    ids: tuple[str, ...]
+    queries: int
+    why: dict[str, int]
+
+
+class CorpusShrunk(Struct, frozen=True, kw_only=True, tag_field="kind", tag="corpus-shrunk"):
+    """How many of the base's documents the index still holds."""
+
+    left: int
+    documents: int
+
+
+class NoExam(Struct, frozen=True, tag_field="kind", tag="no-exam"):
+    """The baseline's record is of a version that kept no exam: its questions can be compared only in part."""
 
 
 class FailedQueries(Struct, frozen=True, kw_only=True, tag_field="kind", tag="failed-queries"):
@@ -132,16 +145,21 @@ class Leaks(Struct, frozen=True, tag_field="kind", tag="leaks"):
     hits: int
 
 
+class BaseLeaks(Struct, frozen=True, tag_field="kind", tag="base-leaks"):
+    """Hits that only the base's lists or askers forbid."""
+
+    hits: tuple[ForbiddenHit, ...]
+
+
 class NothingPaired(Struct, frozen=True, tag_field="kind", tag="nothing-paired"):
-    """No answerable query has the same id and text on both sides."""
+    """The base has no answerable question."""
 
 
 class GatesHold(Struct, frozen=True, kw_only=True, tag_field="kind", tag="gates-hold"):
-    """`held` of `gates` pass and none decides otherwise; `gone`: ids of queries that were not compared."""
+    """`held` of `gates` pass and none decides otherwise."""
 
     held: int
     gates: int
-    gone: tuple[str, ...] = ()
 
 
 Finding: TypeAlias = (
@@ -150,8 +168,11 @@ Finding: TypeAlias = (
     | KeepFinding
     | LatencyFinding
     | NoQueries
-    | LabelsMoved
-    | ByBothLabels
+    | Withdrawn
+    | NotAsked
+    | CorpusShrunk
+    | NoExam
+    | BaseLeaks
     | FailedQueries
     | NoBaseline
     | BaselineUnknown
@@ -167,6 +188,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
     Attributes:
         waiver: the exception that made the difference, if any. short_waiver: one in force that was not enough.
         answered_only: judged over the queries that were answered, since too many failed.
+        exam: the exam that decides; None where both are the same, or no exam is asked.
+        other: what the gate found in the other exam, where that is another state.
     """
 
     gate: Gate | None
@@ -176,3 +199,5 @@ class Outcome(Struct, frozen=True, kw_only=True):
     waiver: Waiver | None = None
     short_waiver: Waiver | None = None
     answered_only: bool = False
+    exam: ExamName | None = None
+    other: State | None = None

@@ -15,10 +15,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.core.measuring.measures import headline_measure, parse_measure
+from rageval_action.core.model.record import Cutoff
+from rageval_action.core.statistics.drop_rules import DEFAULT_RULE, Rule
 from rageval_action.core.wording.field_checks import Kind, check_fields, check_value, kinds_of, required_of
 from rageval_action.errors import ConfigError
 
-Rule: TypeAlias = Literal["observed", "significant", "non-inferior"]
 FailOn: TypeAlias = Literal["fail", "inconclusive", "never"]
 
 DEFAULT_MAX_DROP = 0.02
@@ -36,7 +37,7 @@ class DropGate(Struct, frozen=True, kw_only=True, tag_field="kind", tag="drop"):
 
     measure: str
     max_drop: float
-    rule: Rule = "observed"
+    rule: Rule = DEFAULT_RULE
     slice: str = ""
 
 
@@ -99,6 +100,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     fail_on: FailOn = "fail"
     k: int = 5
     max_errors: float = 0.10
+    cutoff: Cutoff = "documents"
 
     def tolerates(self, errors: int, queries: int) -> bool:
         """True when so many failed queries of all leave a measurement."""
@@ -143,6 +145,7 @@ def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
         fail_on=_value(raw.get("fail-on", "fail"), get_args(FailOn), "fail-on", where),
         k=k,
         max_errors=max_errors,
+        cutoff=_value(raw.get("cutoff", "documents"), get_args(Cutoff), "cutoff", where),
     )
 
 
@@ -236,6 +239,7 @@ def plain(policy: Policy) -> dict[str, object]:
     """The policy as the plain values of `rageval.yml`, for the record; `parse_policy` reads it back."""
     return {
         "k": policy.k,
+        "cutoff": policy.cutoff,
         "fail-on": policy.fail_on,
         "max-errors": policy.max_errors,
         "gates": [plain_gate(gate) for gate in policy.gates],

@@ -8,7 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rageval_action.core.comparing.comparison import Comparison
+from rageval_action.core.comparing.exams import ExamName
+from rageval_action.core.judging.exam_limits import exam_limits
 from rageval_action.core.judging.failed_queries import CODE, outcomes, too_many_failed
 from rageval_action.core.judging.outcomes import (
     PRECEDENCE,
@@ -54,6 +55,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         verdict: before any override.
         overridden: the override that was needed, or None.
         reasons: what decided, worst first. outcomes: one per gate, in the policy's order.
+        exam: the exam that decided.
         notes: what the owner of the policy should know.
     """
 
@@ -62,6 +64,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     overridden: Override | None
     reasons: tuple[Outcome, ...]
     outcomes: tuple[Outcome, ...]
+    exam: ExamName = "base"
     notes: tuple[WaiverNote, ...] = ()
 
 
@@ -91,8 +94,9 @@ def judge(
         verdict=words[0],
         exit_code=exit_code(words, policy, overridden=override is not None),
         overridden=override if words[0] in LIFTED else None,
-        reasons=reasons or (_passed(by_gates, against),),
+        reasons=reasons or (_passed(by_gates),),
         outcomes=by_gates,
+        exam=deciding_exam(by_gates),
         notes=_waiver_notes(policy, today),
     )
 
@@ -111,14 +115,22 @@ def exit_code(words: Sequence[Word], policy: Policy, *, overridden: bool) -> int
     return EXIT_FAIL if fails else 0
 
 
-def _passed(by_gates: Sequence[Outcome], against: Against) -> Outcome:
-    gone = (*against.pairing.removed, *against.pairing.changed) if isinstance(against, Comparison) else ()
+def _passed(by_gates: Sequence[Outcome]) -> Outcome:
     held = sum(found.state == "pass" for found in by_gates)
-    return _ungated("pass", "pass", GatesHold(held=held, gates=len(by_gates), gone=gone))
+    return _ungated("pass", "pass", GatesHold(held=held, gates=len(by_gates)))
 
 
 def _ungated(state: State, code: str, finding: Finding) -> Outcome:
     return Outcome(gate=None, state=state, code=code, finding=finding)
+
+
+def deciding_exam(by_gates: Sequence[Outcome]) -> ExamName:
+    """The exam of the worst outcome; on a tie the base's."""
+    judged = [one for one in by_gates if one.exam is not None and one.state != "informs"]
+    key = {word: at for at, word in enumerate(PRECEDENCE)}
+    worst = min((key[one.state] for one in judged if one.state != "informs"), default=0)
+    heads = {one.exam for one in judged if one.state != "informs" and key[one.state] == worst}
+    return "head" if heads == {"head"} else "base"
 
 
 def _standing(policy: Policy, candidate: RunRecord, against: Against) -> list[Outcome]:
@@ -135,8 +147,9 @@ def _standing(policy: Policy, candidate: RunRecord, against: Against) -> list[Ou
     else:
         if failed := too_many_failed(against.baseline, policy, baseline=True):
             found.append(_ungated("cannot_measure", "baseline-errors", failed))
-        if not against.table.ids:
+        if not against.base.ids:
             found.append(_ungated("cannot_measure", "nothing-paired", NothingPaired()))
+        found += exam_limits(policy, against)
     return found
 
 

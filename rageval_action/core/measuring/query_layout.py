@@ -101,10 +101,16 @@ def lay_out(
 
 
 class QueryPair(Struct, frozen=True, kw_only=True):
-    """One query on both sides; `before` is None when the baseline has no query of this id and text."""
+    """One query on both sides.
+
+    Attributes:
+        before: None when the baseline was not asked this.
+        moved: id of the baseline's labels -> the id that carries its text on in the candidate's corpus.
+    """
 
     after: QueryLayout
     before: QueryLayout | None = None
+    moved: Mapping[str, str] = {}
 
     @property
     def places_before(self) -> Mapping[str, int]:
@@ -123,7 +129,12 @@ class QueryPair(Struct, frozen=True, kw_only=True):
     @property
     def items_before(self) -> Mapping[str, Item]:
         """The items as the baseline's corpus holds them, by label: evidence has other chunks there."""
-        return {item.label: item for item in self.before.items} if self.before else {}
+        return {self._label_now(item): item for item in self.before.items} if self.before else {}
+
+    def _label_now(self, item: Item) -> str:
+        if not self.moved.keys() & set(item.members):
+            return item.label
+        return " | ".join(self.moved.get(name, name) for name in item.members)
 
     def texts_before(self, item: Item) -> frozenset[str]:
         """`text_hash` of every text that the item had in the baseline's corpus."""

@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rageval_action.core.comparing.exams import ExamName
 from rageval_action.core.judging.outcomes import (
+    BaseLeaks,
     BaselineUnknown,
-    ByBothLabels,
+    CorpusShrunk,
     DropFinding,
     FailedQueries,
     FloorFinding,
     GatesHold,
-    Ground,
     KeepFinding,
-    LabelsMoved,
     LatencyFinding,
     Leaks,
     NoBaseline,
+    NoExam,
     NoQueries,
+    NotAsked,
     NothingPaired,
     Outcome,
+    Withdrawn,
     reaches,
 )
 from rageval_action.core.judging.policy import TOLERANCE, FloorGate, Gate, KeepGate, LatencyGate, Waiver
@@ -42,20 +45,15 @@ def about(gate: Gate | None) -> str:
 
 
 def full(found: Outcome) -> str:
-    """All that decided, with the rule and the waiver: the `text` of the JSON."""
-    text = _found(found)
+    """All that decided, with the exam, the rule and the waiver: the `text` of the JSON."""
+    text = f"{_exam(found)}{_found(found)}"
     return f"{text}; over the queries that were answered" if found.answered_only else text
 
 
 def brief(found: Outcome) -> str:
-    """As a headline gives it: a drop without its rule, and no more of the labels than the title says."""
+    """As a headline gives it: a drop without its rule."""
     if drop := _brief_drop(found):
-        return drop
-    finding = found.finding
-    if isinstance(finding, ByBothLabels):
-        return f"under the new labels {full(finding.new)}; under the old labels {full(finding.old)}"
-    if isinstance(finding, FloorFinding) and finding.under_old_labels is not None:
-        return f"{_floor(found.gate, finding)}; under the old labels it is {numbers.fixed(finding.under_old_labels)}"
+        return f"{_exam(found)}{drop}"
     return full(found)
 
 
@@ -63,7 +61,7 @@ def line(found: Outcome) -> str:
     """For a table of gates: it names what the gate is about, also where what it found does not."""
     if found.state == "fail" and (drop := _brief_drop(found)):
         return drop
-    unnamed = isinstance(found.finding, LabelsMoved | NoBaseline | BaselineUnknown)
+    unnamed = isinstance(found.finding, NoBaseline | BaselineUnknown)
     if unnamed or found.code == "must-not-lose-gone":
         return f"{about(found.gate)}: {full(found)}"
     return full(found)
@@ -90,10 +88,18 @@ def waived_by(waiver: Waiver | None) -> str:
     return f"{waiver.owner}: {waiver.reason}" if waiver else ""
 
 
+OPEN = ("unknown-decides", "not-clear", "chance", "cannot-rule-out", "too-few")
+"""Grounds that decide nothing: the reader wants to know why."""
+
+
 def _brief_drop(found: Outcome) -> str:
     """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
     drop, finding = fallen(found), found.finding
-    if not drop or not isinstance(finding, DropFinding) or finding.rule != "observed":
+    if (
+        not drop
+        or not isinstance(finding, DropFinding)
+        or finding.ground in ("unknown-decides", "not-clear", "chance", "cannot-rule-out")
+    ):
         return ""
     limit = short_waiver(found.short_waiver) or f"{numbers.points(finding.allowed)} are allowed"
     return f"{drop}; {limit}"
@@ -115,45 +121,74 @@ def _drop(found: Outcome, finding: DropFinding) -> str:
     return f"{text}; {short_waiver(found.short_waiver)}" if found.short_waiver else text
 
 
+def _exam(found: Outcome) -> str:
+    """Which exam decides, where the other one finds something else."""
+    if found.exam is None or found.other is None:
+        return ""
+    return EXAMS[found.exam]
+
+
+EXAMS: dict[ExamName, str] = {
+    "base": "by the base branch's questions and labels, ",
+    "head": "by this pull request's questions and labels, ",
+}
+
+
 def _ground(finding: DropFinding) -> str:
     """Why the rule decides as it does."""
     match finding.ground:
         case "too-few":
             return f"{plural(finding.n, 'query is', 'queries are')} too few to tell"
-        case "interval":
-            return f"the interval, which decides, excludes no change (p = {finding.p:.3g})"
-        case "adjusted-p":
-            return f"adjusted p = {finding.p_adjusted:.3g}"
-        case "open":
-            moved = f"{finding.better + finding.worse} of {queries(finding.n)} changed"
-            low, high = (numbers.delta(100 * bound, 1) for bound in finding.bounds)
-            return f"with {moved}, nothing from {low} to {high} points can be ruled out"
+        case "beyond-chance":
+            p = finding.p if finding.p_adjusted is None else finding.p_adjusted
+            return f"a drop larger than chance (p = {p:.2g})"
+        case "not-clear" if finding.better + finding.worse == 1:
+            return f"only 1 of {queries(finding.n)} changed"
+        case "not-clear":
+            return f"{finding.worse} got worse and {finding.better} better: chance often does this"
+        case "clear":
+            return f"{finding.worse} got worse and {finding.better} better"
+        case "cannot-rule-out":
+            return _range(finding)
+        case "unknown-decides":
+            asked, total = finding.n, finding.n + finding.unknown
+            return f"{asked} of {queries(total)} could be marked, and the others decide"
         case ground:
             return GROUNDS[ground]
 
 
-GROUNDS: dict[Ground, str] = {
+def _range(finding: DropFinding) -> str:
+    low, high = finding.bounds
+    if high <= 0:
+        span = f"the true change is between {numbers.points(high)} and {numbers.points(low)} worse"
+    else:
+        span = f"anything from {numbers.points(low)} worse to {numbers.points(high)} better is possible"
+    return f"too few queries to decide: {span}"
+
+
+GROUNDS: dict[str, str] = {
     "within": "within what is allowed",
-    "exceeded": "more than allowed",
+    "more-than-allowed": "more than allowed",
     "chance": "chance could explain it",
     "unchanged": "no query changed",
     "ruled-out": "a larger drop is ruled out",
-    "ruled-in": "a larger drop is ruled in",
+    "ruled-in": "the drop is larger than allowed (95 % confidence)",
 }
 
 
-def _floor_either_way(found: Outcome, finding: FloorFinding) -> str:
-    if finding.under_old_labels is None:
-        return _floor(found.gate, finding)
-    old = numbers.fixed(finding.under_old_labels)
-    return f"the labels decide: {_floor(found.gate, finding)}; under the old ones it is {old}"
+def _floor_text(found: Outcome, finding: FloorFinding) -> str:
+    text = _floor(found.gate, finding)
+    if found.code == "floor-new-questions":
+        return f"{text}: the new questions are harder; the base's questions hold the floor"
+    return text
 
 
 def _floor(gate: Gate | None, finding: FloorFinding) -> str:
     """With as many decimals as show on which side of the floor the value is."""
     value, floor = finding.value, finding.floor
-    if value is None:
-        return f"{about(gate)}: no query"
+    if finding.unknown and reaches(finding.at_best, floor) and not reaches(finding.at_worst, floor):
+        span = f"between {numbers.fixed(finding.at_worst)} and {numbers.fixed(finding.at_best)}"
+        return f"{about(gate)} is {span}, {floor:g} needed: {queries(finding.unknown)} could not be marked"
     holds = reaches(value, floor)
     digits = next((n for n in range(3, 9) if reaches(numbers.rounded(value, n), floor) == holds), 9)
     side = "at least" if holds else "below"
@@ -163,9 +198,9 @@ def _floor(gate: Gate | None, finding: FloorFinding) -> str:
 def _keep(_found: Outcome, finding: KeepFinding) -> str:
     measure, tag = finding.measure, f"tag:{finding.tag}"
     if finding.lost:
-        return f"{measure} got worse for {_named(finding.lost)} of {tag}, none may"
+        return f"{measure} got worse for {_named(finding.lost)} of {tag}, which must not be lost"
     if finding.gone:
-        return f"{_named(finding.gone)} of {tag} cannot be compared: removed from the golden set or reworded"
+        return f"{_named(finding.gone)} of {tag} could not be marked"
     return f"{measure} got worse for none of the {queries(finding.n)} of {tag}"
 
 
@@ -191,17 +226,6 @@ def _no_queries(found: Outcome, _finding: NoQueries) -> str:
     return f"{about(found.gate)}: no query{where}"
 
 
-def _labels_moved(_found: Outcome, finding: LabelsMoved) -> str:
-    what = "hold other texts now" if finding.in_place else "are no longer in the index"
-    return f"the ids that the labels name {what}: re-chunked, not worse"
-
-
-def _by_both_labels(_found: Outcome, finding: ByBothLabels) -> str:
-    return (
-        f"the labels decide: under the new ones {full(finding.new)}; under the old ones {full(finding.old)}"
-    )
-
-
 def _failed(found: Outcome, finding: FailedQueries) -> str:
     failed = f"{finding.failed} of {queries(finding.queries)}"
     if found.gate is not None:
@@ -213,19 +237,66 @@ def _failed(found: Outcome, finding: FailedQueries) -> str:
 
 
 def _hold(_found: Outcome, finding: GatesHold) -> str:
-    held, gates = finding.held, finding.gates
-    text = "every gate holds" if held == gates else f"{held} of {gates} gates hold"
-    return f"{text}; removed or reworded, so not compared: {listed(finding.gone)}" if finding.gone else text
+    if finding.held == finding.gates:
+        return "every gate holds"
+    return f"{finding.held} of {finding.gates} gates hold"
+
+
+def _withdrawn(_found: Outcome, finding: Withdrawn) -> str:
+    if finding.named:
+        return (
+            f"this pull request removed, reworded or relabelled {_named(finding.named)}, which a gate protects;"
+            " once merged, the next pull request is judged by the new labels"
+        )
+    return (
+        f"this pull request removed, reworded or relabelled {len(finding.ids)} of {queries(finding.queries)} of the"
+        " base branch; check them, then merge: the next pull request is judged by the new ones"
+    )
+
+
+WHY_NOT_ASKED = {
+    "no-text": "the baseline's record keeps no text",
+    "no-vector": "the snapshot has no query vector",
+    "no-asker": "the name of the asker is not known",
+    "no-row": "the run file has no row",
+    "not-asked": "this run did not ask them",
+}
+
+
+def _not_asked(_found: Outcome, finding: NotAsked) -> str:
+    why = "; ".join(f"{WHY_NOT_ASKED.get(code, code)} ({count})" for code, count in finding.why.items())
+    cure = (
+        " (rageval snapshot add-queries --from-record adds the vectors)" if "no-vector" in finding.why else ""
+    )
+    asked = finding.queries - len(finding.ids)
+    return f"{asked} of {queries(finding.queries)} of the base branch were asked: {why}{cure}"
+
+
+def _shrunk(_found: Outcome, finding: CorpusShrunk) -> str:
+    return f"the index holds {finding.left} of the base branch's {plural(finding.documents, 'document')}"
+
+
+def _no_exam(_found: Outcome, _finding: NoExam) -> str:
+    return "the baseline is of an older version, which kept no questions: record it again on the base branch"
+
+
+def _base_leaks(_found: Outcome, finding: BaseLeaks) -> str:
+    hits = finding.hits
+    named = listed([f"{hit.id} for query {hit.query_id}" for hit in hits], 3)
+    return f"{plural(len(hits), 'result')} may not be seen by the base branch's access lists: {named}"
 
 
 _SENTENCES: dict[type, Callable[[Outcome, Any], str]] = {
     DropFinding: _drop,
-    FloorFinding: _floor_either_way,
+    FloorFinding: _floor_text,
     KeepFinding: _keep,
     LatencyFinding: _latency,
     NoQueries: _no_queries,
-    LabelsMoved: _labels_moved,
-    ByBothLabels: _by_both_labels,
+    Withdrawn: _withdrawn,
+    NotAsked: _not_asked,
+    CorpusShrunk: _shrunk,
+    NoExam: _no_exam,
+    BaseLeaks: _base_leaks,
     FailedQueries: _failed,
     NoBaseline: lambda _found, finding: finding.reason,
     BaselineUnknown: lambda _found, finding: finding.reason,

@@ -9,15 +9,14 @@ from rageval_action.core.wording.lists import listed, queries
 
 QUERIES = {
     "labels.rewritten": "labels no longer mean the same text",
-    "golden.removed": "no longer in the golden set, so not compared",
-    "golden.reworded": "reworded, so not compared",
-    "golden.new": "new in the golden set, so not compared",
+    "labels.followed": "their documents have new ids now, which the labels follow",
+    "golden.removed": "removed from the golden set, and asked all the same",
+    "golden.reworded": "reworded, and asked in both wordings",
+    "golden.new": "new in the golden set",
     "golden.relabelled": "judged by other labels than before",
     "golden.retagged": "in other slices than before",
-    "labels.stored": (
-        "scored by its own labels in the baseline, since the new ones name what it did not have"
-    ),
-    "labels.moved": "not judged by the old labels, since what these name has moved",
+    "golden.access-changed": "asked by somebody else than before",
+    "golden.since-baseline": "changed on the base branch since the baseline",
 }
 """Code of a caveat about some queries -> what is the matter with them."""
 

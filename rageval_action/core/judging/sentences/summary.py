@@ -43,7 +43,6 @@ FAILURES = {
     "floor": "Retrieval is below the floor",
     "latency": "Retrieval got slower",
     "must-not-lose": "A query that may not be lost got worse",
-    "labels-decide": "The gate fails, and the labels decide",
 }
 """Code of the first reason -> title of a failure that is not a drop."""
 
@@ -54,9 +53,6 @@ RUNGS = {
     "base-branch-record": "the record file on the base branch",
     "file": "the record that was given",
 }
-
-TURNED_OVER = "corpus.turned-over"
-"""Code of the reason that the labels name ids which the index no longer has: no score is a measurement then."""
 
 MOST_FAILURES = 3
 """Different errors of a retriever that are named."""
@@ -91,8 +87,8 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
 
 
 def void(document: ComparisonDocument) -> bool:
-    """True when the scores are no measurement because the ids they count have moved."""
-    return any(reason.code == TURNED_OVER for reason in document.reasons)
+    """True when the scores are no measurement: nothing, or too little of the base's exam, was asked."""
+    return any(reason.code in ("exam.not-asked", "nothing-paired") for reason in document.reasons)
 
 
 def only_labels(document: ComparisonDocument) -> bool:
@@ -100,7 +96,7 @@ def only_labels(document: ComparisonDocument) -> bool:
     whole = [row for row in document.measures if row.slice is None]
     moved = {factor.name for factor in document.factors}
     return (
-        bool(document.relabelled)
+        bool(document.pairing.relabelled)
         and moved <= {"golden set"}
         and not any(row.better or row.worse for row in whole)
     )
@@ -112,7 +108,7 @@ def label_effect(document: ComparisonDocument) -> str:
     if row is None or abs(row.label_effect) <= 1e-9:
         return ""
     way = "raise" if row.label_effect > 0 else "lower"
-    count = lists.queries(len(document.relabelled))
+    count = lists.queries(len(document.pairing.relabelled))
     return (
         f"the new labels of {count} alone {way} the baseline's {row.measure} by {numbers.points(row.label_effect)}; "
         "both sides are scored by the new ones"
@@ -254,7 +250,7 @@ def blast(document: ComparisonDocument) -> str:
     if whole is None:
         return ""
     if void(document):
-        return "These scores say nothing: label documents or evidence quotes, which survive re-chunking, not chunk ids."
+        return ""
     changes = Counter(change.change for change in document.queries)
     lost, gained = changes["lost"], changes["gained"]
     if not lost and not gained:
