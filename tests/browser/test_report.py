@@ -21,7 +21,7 @@ from tests.unit.reports.situations import SITUATIONS
 @functools.cache
 def document(name: str) -> str:
     made = SITUATIONS[name]()
-    return html(page(made.told, made.after, made.before, source="https://example.test/golden.jsonl#L"))
+    return html(page(made.document, made.after, made.before, source="https://example.test/golden.jsonl#L"))
 
 
 @pytest.mark.parametrize("name", sorted(SITUATIONS))

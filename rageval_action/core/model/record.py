@@ -116,12 +116,12 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
 
         They are the checksum of a run file, and how many queries were timed, also of a part (`dense.…`).
         """
-        told = sorted(
+        options = sorted(
             (name, value)
             for name, value in self.parameters.items()
             if name != FILE_CHECKSUM and name.rpartition(".")[2] != TIMED_QUERIES
         )
-        return " ".join(f"{name}={value}" for name, value in told)
+        return " ".join(f"{name}={value}" for name, value in options)
 
 
 class Mean(Struct, frozen=True, kw_only=True):
