@@ -1,4 +1,4 @@
-"""The run record: what an evaluation leaves behind and a later one compares itself with (design §7).
+"""The run record: what an evaluation leaves behind and a later one compares itself with.
 
 Three members, all made and read here as bytes: `record.json` (summary and provenance), `rankings.jsonl` (one line a
 query), `corpus.npz` (64-bit hashes of every chunk's id, document and text). Nothing in it is a vector or a chunk's
