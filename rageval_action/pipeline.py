@@ -17,7 +17,7 @@ from rageval_action.core.judging.verdict import Override, judge
 from rageval_action.core.labels.access import audit
 from rageval_action.core.labels.linking import link
 from rageval_action.core.measuring.evaluation import Provenance, Settings, assemble
-from rageval_action.core.measuring.measures import Measure, ladder, parse_measures
+from rageval_action.core.measuring.measures import Measure, headline_measure, ladder, parse_measures
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.core.model.types import GoldenSet, Notice, Run
@@ -79,7 +79,7 @@ def settings_of(config: Config) -> Settings:
 def chosen_measures(config: Config) -> tuple[Measure, ...]:
     """The measures asked for, or the ladder around k, and whatever the gates need."""
     asked = parse_measures(config.measures) if config.measures else ladder(config.k)
-    needed = parse_measures([f"recall@{config.k}", *measures_of(config.policy)])
+    needed = parse_measures([headline_measure(config.k), *measures_of(config.policy)])
     return tuple(dict.fromkeys([*asked, *needed]))
 
 

@@ -22,8 +22,11 @@ from rageval_action.reports.html_report import html, page
 from rageval_action.reports.markdown_templates import prose
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
+from tests.project import ROOT
 from tests.unit.reports.situations import GOOD, judged, lowered, old, record
 from tests.unit.reports.test_terminal import Screen
+
+PACKAGE = ROOT / "rageval_action"
 
 NAMES = [
     spelt
@@ -163,3 +166,9 @@ def test_the_order_is_the_registry_and_names_it_does_not_know_are_last():
         *(name for name in known if name != "mrr"),
         "zzz@5",
     ]
+
+
+def test_the_headline_measure_is_spelt_in_one_place():
+    sources = [path for kind in ("py", "js", "j2") for path in PACKAGE.rglob(f"*.{kind}")]
+    spelt = [path.name for path in sources if re.search(r"recall@\$?\{", path.read_text("utf-8"))]
+    assert spelt == ["measures.py"]
