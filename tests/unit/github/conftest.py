@@ -65,7 +65,7 @@ IMPATIENT = replace(LIMITS, connect_s=0.5, read_s=0.5)
 
 
 def network() -> requests.Session:
-    return new_session(proxies=False)
+    return new_session(proxies=True)
 
 
 @pytest.fixture
