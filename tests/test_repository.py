@@ -25,7 +25,7 @@ from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
 from tests.action.defences import MUTATIONS
 from tests.defence_removal import Defence
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

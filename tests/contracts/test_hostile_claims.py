@@ -20,8 +20,8 @@ import pytest
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.interface import open_snapshot
 from tests.contracts.test_hostile_stores import parts, store
-from tests.project import ROOT
-from tests.unit.snapshots.stores import chunks_file
+from tests.small_project import ROOT
+from tests.unit.snapshots.imported_corpus import chunks_file
 
 MUCH = 1 << 40
 ADDRESSES = 12 << 30

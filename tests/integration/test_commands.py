@@ -15,7 +15,7 @@ import pytest
 
 from rageval_action.core.model.record import MEMBERS, Record
 from rageval_action.errors import ConfigError
-from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
+from tests.small_project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 
 @pytest.fixture

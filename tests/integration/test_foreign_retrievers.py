@@ -22,9 +22,9 @@ import pytest
 from rageval_action.core.model.types import Chunk
 from tests.fakes import rerankers
 from tests.fakes.databases import fill_postgres, fill_sqlite_vec, postgres
+from tests.fakes.interpreter import FOLDER, interpreter
 from tests.fakes.server import FakeService, Handler, Reply, Request
-from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, vector, write_golden, write_index
-from tests.unit.retrievers.programs import FOLDER, interpreter
+from tests.small_project import DOCUMENTS, GOLDEN, ROOT, rageval, vector, write_golden, write_index
 
 FEW, MANY = 2, 4
 """Of thirty queries, how many go wrong: less and more than the ten percent that may."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW
+from tests.fakes.github_runner import commands, runner_reads
 from tests.fakes.github_server import TOKEN, FakeGitHub
-from tests.unit.github.test_workflow_commands import commands, runner_reads
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
