@@ -48,7 +48,7 @@ def test_base_lock_covers_the_base_dependencies() -> None:
         assert re.search(rf"^{name}==", locked, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("name", ["base", "dev"])
+@pytest.mark.parametrize("name", ["base", "dev", "mutants"])
 def test_locks_hold_hashes_and_no_address(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     assert "--hash=sha256:" in text
