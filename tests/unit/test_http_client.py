@@ -35,9 +35,9 @@ from rageval_action.http_client import (
 from rageval_action.transport import Client, TransportError
 from rageval_action.world import REAL_CLOCK, Clock
 from tests.fakes.github_results import runtime_token
+from tests.fakes.network import network
 from tests.fakes.server import FakeService
 from tests.fakes.server import Reply as Answer
-from tests.unit.github.conftest import network
 
 HEADER = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
 DRIPS = {

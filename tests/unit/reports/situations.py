@@ -17,7 +17,7 @@ from rageval_action.core.judging.policy import Policy, parse_policy
 from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import GitInfo, Mean, Quantiles, QueryRow, RunRecord
 from rageval_action.core.model.types import Chunk, Grades, Notice, Unanswerable
-from tests.builders import FILLERS, NOW, TODAY, amended, plain_chunks, row, run
+from tests.synthetic_runs import FILLERS, NOW, TODAY, amended, plain_chunks, row, run
 
 BASE, HEAD = "b" * 39 + "1", "c" * 39 + "2"
 MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "hit@5", "mrr", "ndcg@10")

@@ -15,8 +15,8 @@ from rageval_action.core.model.hashing import text_hash
 from rageval_action.reports import html_file as html_module
 from rageval_action.reports.html_file import document
 from rageval_action.reports.html_report import DENIED, RELEVANT, html, page
-from tests.builders import chunks, row, run
-from tests.project import ROOT
+from tests.small_project import ROOT
+from tests.synthetic_runs import chunks, row, run
 from tests.unit.reports.situations import Situation, judged
 
 VENDOR = ROOT / "rageval_action" / "reports" / "assets" / "vendor"

@@ -17,7 +17,7 @@ from rageval_action.core.judging.document import (
 from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import DropGate, FloorGate, Policy, Waiver
 from rageval_action.core.judging.verdict import Override, judge
-from tests.builders import TODAY, compared, ranked
+from tests.synthetic_runs import TODAY, compared, ranked
 
 BASELINE = BaselineInfo(run_id="run-0", sha="abc", rung="ancestor", age_s=3600.0, distance=2)
 WAIVER = Waiver(measure="recall@5", max_drop=0.9, until=TODAY, owner="ana", reason="moving")

@@ -14,7 +14,7 @@ from rageval_action.core.measuring.query_layout import query_pairs, recall_curve
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Grades, Unanswerable
 from rageval_action.reports.query_explanation import lines
-from tests.builders import FILLERS, chunks, plain_chunks, ranked, row, run
+from tests.synthetic_runs import FILLERS, chunks, plain_chunks, ranked, row, run
 
 
 def explained(before, after, query_id="q000", texts=None):

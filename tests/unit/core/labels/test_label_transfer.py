@@ -32,7 +32,7 @@ from rageval_action.core.model.types import (
     Unanswerable,
     Unit,
 )
-from tests.builders import chunks, plain_chunks, row
+from tests.synthetic_runs import chunks, plain_chunks, row
 
 CORPUS = plain_chunks(["a", "b", "c"])
 

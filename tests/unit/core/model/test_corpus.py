@@ -11,7 +11,7 @@ import pytest
 from rageval_action.core.model.corpus import Corpus, Lookup, corpus_of, decode_corpus, encode_corpus, hash64
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.errors import RecordError
-from tests.builders import chunks
+from tests.synthetic_runs import chunks
 
 TEXTS = {"a": ["one", "two"], "b": ["two"], "c": "three"}
 
