@@ -22,7 +22,7 @@ from rageval_action.reports.html_report import html, page
 from rageval_action.reports.markdown_templates import prose
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
-from tests.project import ROOT
+from tests.small_project import ROOT
 from tests.unit.reports.situations import GOOD, judged, lowered, old, record
 from tests.unit.reports.test_terminal import Screen
 

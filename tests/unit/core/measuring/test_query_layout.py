@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rageval_action.core.labels.judged_items import Item
 from rageval_action.core.measuring.query_layout import QueryPair, lay_out, query_pairs, side_of
 from rageval_action.core.model.hashing import text_hash
-from tests.builders import FILLERS, chunks, plain_chunks, ranked, row, run
+from tests.synthetic_runs import FILLERS, chunks, plain_chunks, ranked, row, run
 
 CORPUS = chunks({"a": ["one", "two"], "b": "three"})
 
