@@ -4,10 +4,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BASE := .venv
 DEV := .venv-dev
 PIP := -m pip --disable-pip-version-check -q
+TESTED := HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist worksteal
 export PIP_NO_INPUT := 1
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check unit peers image-test browser-test coverage bench lock clean base dev
+.PHONY: help demo test quick check unit peers image-test browser-test coverage mutants bench lock clean base dev
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' Makefile
 
 base: $(BASE)/.done
 dev: $(DEV)/.done
@@ -33,6 +37,9 @@ demo: base  ## evaluate the examples before and after a change, and show the com
 
 test: base check unit  ## everything: style, types, layers, tests
 
+quick: check  ## while you work: style, types, layers, and the unit tests that are not slow
+	$(TESTED) tests/unit -m "not slow"
+
 check: dev  ## ruff, mypy, import-linter
 	$(DEV)/bin/ruff format --check .
 	$(DEV)/bin/ruff check .
@@ -43,8 +50,8 @@ peers: dev  ## the npm packages that tests hold our work against, and a browser 
 	$(DEV)/bin/python -m tests.fakes.npm
 	tools/browser.sh
 
-unit: dev base peers
-	HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false $(DEV)/bin/python -m pytest -n 2 --dist loadfile
+unit: dev base peers  ## all tests, without style, types and layers
+	$(TESTED)
 
 image-test: dev  ## build both images, run them as GitHub's runner and act do; ends with `ran` or `skipped: reason`
 	$(DEV)/bin/python tools/image/image_test.py
@@ -56,6 +63,12 @@ coverage: dev  ## branch coverage of the core by its own tests; fails below 100 
 	$(DEV)/bin/python -m coverage run --branch --source=rageval_action/core -m pytest -q tests/unit/core
 	$(DEV)/bin/python -m coverage report --show-missing --skip-covered --fail-under=100
 
+MODULE ?= rageval_action/core/judging/policy.py
+TESTS ?= tests/unit/core
+mutants: dev  ## which small faults in MODULE=file.py do the tests in TESTS="files or folders" not see?
+	tools/retry.sh $(DEV)/bin/python $(PIP) install --no-deps --require-hashes -r requirements/mutants.txt
+	tools/mutants.sh $(DEV)/bin/python $(MODULE) "$(TESTS)"
+
 bench: dev base  ## measure against peers; prints ratios of one run
 	$(DEV)/bin/python -m pip -q install -r bench/requirements.txt
 	status=0; for each in bench/*.py; do echo "== $$each"; $(DEV)/bin/python $$each || status=1; done; exit $$status
@@ -63,5 +76,5 @@ bench: dev base  ## measure against peers; prints ratios of one run
 lock:  ## write the lock files again (needs uv)
 	tools/lock.sh
 
-clean:
+clean:  ## remove the environments and all caches
 	rm -rf $(BASE) $(DEV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

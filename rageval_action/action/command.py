@@ -33,7 +33,7 @@ def _restart(environ: dict[str, str]) -> None:
 
 
 def _guarded(secrets: dict[str, str], log: Log) -> int:
-    """Run, with every failure told in the log under its exit code."""
+    """Run, with every failure in the log under its exit code."""
     try:
         return _run(secrets, log)
     except RagevalError as error:

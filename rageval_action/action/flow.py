@@ -64,8 +64,8 @@ def _measure(session: Session, plan: RunPlan) -> Result:
     record = pipeline.evaluate(config, session.world)
     if not isinstance(chosen.baseline, pipeline.Baseline) and _has_snapshot(session, plan):
         chosen = snapshot_baseline(config, session.world, session.inputs.baseline_snapshot, chosen)
-    told = conclude(record, chosen, judging, config.policy, override, remarks, session.world.today())
-    return result(session, plan, record, told, chosen, "")
+    document = conclude(record, chosen, judging, config.policy, override, remarks, session.world.today())
+    return result(session, plan, record, document, chosen, "")
 
 
 def _configuration(session: Session) -> Config:

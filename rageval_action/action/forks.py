@@ -69,11 +69,11 @@ def rejudge(
     if isinstance(chosen.baseline, pipeline.Baseline):
         judging = recorded_policy(judging, chosen.baseline.record.record.policy, own)
     override, remarks = accepted_override(session, plan)
-    told = conclude(
+    document = conclude(
         record, chosen, replace(judging, notices=()), judging.policy, override, remarks, session.world.today()
     )
     url = f"{session.runner.server_url}/{session.runner.repository}/actions/runs/{source.id}"
-    return result(session, plan, record, told, chosen, REMARK.format(url=url))
+    return result(session, plan, record, document, chosen, REMARK.format(url=url))
 
 
 def _hinted_number(members: dict[str, bytes]) -> int:

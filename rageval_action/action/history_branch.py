@@ -21,29 +21,29 @@ def keep_history(session: Session, result: Result) -> dict[str, str]:
     """
     name, folder = session.inputs.history_branch, session.inputs.id
     record = result.record.record
-    if result.told.verdict == "cannot_measure":
+    if result.document.verdict == "cannot_measure":
         session.log.line(f"Not added to the history on {name}: this run could not measure.")
         return {}
-    told = history(())
+    kept = history(())
 
     def renew(old: bytes) -> dict[str, str]:
-        nonlocal told
+        nonlocal kept
         before = decode(old, place=f"{folder}/history.json on {name}") if old else history(())
-        told = history(grown(before.points, point(record)))
-        return files(folder, told)
+        kept = history(grown(before.points, point(record)))
+        return files(folder, kept)
 
     message = f"Record {record.git.sha[:10]} ({folder}) [skip ci]"
     made = data_branch.update(session.writing, name, f"{folder}/history.json", renew, message)
-    session.log.line(f"History of {len(told.points)} record(s) kept on {name} at {made[:10]}")
+    session.log.line(f"History of {len(kept.points)} record(s) kept on {name} at {made[:10]}")
     return {}
 
 
-def files(folder: str, told: History) -> dict[str, str]:
+def files(folder: str, kept: History) -> dict[str, str]:
     """A history as `rageval history --json` writes it, its badge, and what shields.io reads."""
     return {
-        f"{folder}/history.json": _json(told),
-        f"{folder}/badge.svg": reports.badge(told),
-        f"{folder}/badge.json": _json(reports.endpoint(told)),
+        f"{folder}/history.json": _json(kept),
+        f"{folder}/badge.svg": reports.badge(kept),
+        f"{folder}/badge.json": _json(reports.endpoint(kept)),
     }
 
 

@@ -46,39 +46,39 @@ def conclude(
 ) -> ComparisonDocument:
     """Compare with the chosen baseline and judge by `policy`; what is to be known about either comes first."""
     baseline = BaselineUnknown(judging.unknown) if judging.unknown else chosen.baseline
-    told = pipeline.conclude(record, baseline, policy, today=today, override=override)
-    return replace(told, warnings=(*judging.notices, *remarks, *chosen.notices, *told.warnings))
+    document = pipeline.conclude(record, baseline, policy, today=today, override=override)
+    return replace(document, warnings=(*judging.notices, *remarks, *chosen.notices, *document.warnings))
 
 
 def result(
     session: Session,
     plan: RunPlan,
     record: RunRecord,
-    told: ComparisonDocument,
+    document: ComparisonDocument,
     chosen: ChosenBaseline,
     remark: str,
 ) -> Result:
     """The rendered result; `remark` is Markdown of our own making."""
     sha = plan.report_sha
     before = chosen.baseline.record if isinstance(chosen.baseline, pipeline.Baseline) else None
-    remarks = _remarks(session, plan, told, remark)
-    rendered = render(session, record, told, before=before, sha=sha, remarks=remarks)
+    remarks = _remarks(session, plan, document, remark)
+    rendered = render(session, record, document, before=before, sha=sha, remarks=remarks)
     return Result(
         record=record,
-        told=told,
+        document=document,
         baseline_sha=chosen.sha,
         comment=rendered.comment,
         summary=rendered.summary,
         page=rendered.page,
         check=rendered.check,
-        files=record_files(record, told),
+        files=record_files(record, document),
     )
 
 
-def _remarks(session: Session, plan: RunPlan, told: ComparisonDocument, remark: str) -> str:
+def _remarks(session: Session, plan: RunPlan, document: ComparisonDocument, remark: str) -> str:
     """What only the Action knows: how to accept, and where the run is."""
     parts = [remark] if remark else []
-    if told.exit_code != 0 and isinstance(plan.pull_request, PullRequest):
+    if document.exit_code != 0 and isinstance(plan.pull_request, PullRequest):
         named = "" if session.inputs.id == "default" else f"id={session.inputs.id} "
         parts.append(
             f"<sub>To accept this result: somebody with write access, not the author, approves this commit with a"

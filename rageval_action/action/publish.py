@@ -85,7 +85,7 @@ def check(session: Session, plan: RunPlan, result: Result) -> dict[str, str]:
         CheckRun(
             name=f"rageval ({session.inputs.id})",
             head_sha=plan.report_sha,
-            conclusion=conclusion(result.told),
+            conclusion=conclusion(result.document),
             title=text.title,
             summary=text.summary,
             details_url=session.runner.run_url,
@@ -96,11 +96,11 @@ def check(session: Session, plan: RunPlan, result: Result) -> dict[str, str]:
     return {"check-url": shown.url}
 
 
-def conclusion(told: ComparisonDocument) -> Conclusion:
+def conclusion(document: ComparisonDocument) -> Conclusion:
     """What the check says; it never contradicts the exit code."""
-    if told.exit_code != 0:
+    if document.exit_code != 0:
         return "failure"
-    return "success" if told.verdict == "pass" or told.overridden else "neutral"
+    return "success" if document.verdict == "pass" or document.overridden else "neutral"
 
 
 def upload(session: Session, result: Result) -> dict[str, str]:
@@ -119,14 +119,14 @@ def upload(session: Session, result: Result) -> dict[str, str]:
     return {}
 
 
-def exit_code(session: Session, plan: RunPlan, told: int, published: Published) -> int:
+def exit_code(session: Session, plan: RunPlan, verdict: int, published: Published) -> int:
     """The verdict's exit code, unless that is 0 and a step failed that was required."""
     required = set(session.inputs.required)
     if plan.mode == "record" and session.inputs.upload_artifact:
         required.add("artifact")  # without it there would be no baseline, and nobody would notice
-    if told == 0 and required.intersection(published.failed):
+    if verdict == 0 and required.intersection(published.failed):
         return EXIT_PUBLISH
-    return told
+    return verdict
 
 
 def _each(

@@ -58,7 +58,7 @@ class Result(Struct, frozen=True, kw_only=True):
     """
 
     record: RunRecord
-    told: ComparisonDocument
+    document: ComparisonDocument
     baseline_sha: str
     comment: str
     summary: str
@@ -80,7 +80,7 @@ class Rendered(Struct, frozen=True, kw_only=True):
 def render(
     session: Session,
     record: RunRecord,
-    told: ComparisonDocument,
+    document: ComparisonDocument,
     *,
     before: RunRecord | None,
     sha: str,
@@ -91,7 +91,7 @@ def render(
     Args:
         session: for addresses.
         record: the candidate.
-        told: the comparison.
+        document: the comparison.
         before: the baseline, where there is one.
         sha: commit whose golden set the queries link to.
         remarks: Markdown of our own making.
@@ -105,13 +105,13 @@ def render(
         report_name="the job summary",
     )
     old = before.record if before else None
-    body = comment(view(told, record.record, before=old), links)
-    whole = view(told, record.record, before=old, most=ALL)
+    body = comment(view(document, record.record, before=old), links)
+    whole = view(document, record.record, before=old, most=ALL)
     golden = escape.blob_url(runner.server_url, runner.repository, sha, record.record.golden.path, 1)
     return Rendered(
         comment=f"{body.rstrip()}\n\n{remarks}\n",
         summary=summary(whole, links),
-        page=html(page(told, record, before, source=golden.removesuffix("1"))),
+        page=html(page(document, record, before, source=golden.removesuffix("1"))),
         check=check(whole, links),
     )
 
@@ -142,21 +142,21 @@ def save(session: Session, result: Result, *, keep_record: bool) -> Result:
 
 def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     """The outputs of `action.yml` that are known before publishing."""
-    told = result.told
-    headline = headline_measure(told.k)
-    row = next((row for row in told.measures if row.measure == headline and row.slice is None), None)
+    document = result.document
+    headline = headline_measure(document.k)
+    row = next((row for row in document.measures if row.measure == headline and row.slice is None), None)
     alone = result.record.record.measures.get(headline)
     score = row.candidate if row else (alone.mean if alone else None)
     return {
-        "verdict": "overridden" if told.overridden else told.verdict,
-        "exit-code": str(told.exit_code),
+        "verdict": "overridden" if document.overridden else document.verdict,
+        "exit-code": str(document.exit_code),
         "record-path": result.folder,
         "artifact-name": session.inputs.artifact_name,
         "report-path": f"{report}/report.html",
         "comment-path": f"{report}/comment.md",
         "baseline-sha": result.baseline_sha,
-        "baseline-rung": told.baseline.rung if told.baseline else "",
-        "baseline-distance": _number(told.baseline.distance if told.baseline else None),
+        "baseline-rung": document.baseline.rung if document.baseline else "",
+        "baseline-distance": _number(document.baseline.distance if document.baseline else None),
         "primary-measure": headline,
         "primary-score": _number(score),
         "primary-delta": _number(row.delta if row else None),
@@ -175,9 +175,9 @@ def write_results(session: Session, values: Mapping[str, str], summary: str) -> 
         session.log.line("The job summary was cut to fit its limit; the report holds all of it.")
 
 
-def record_files(record: RunRecord, told: ComparisonDocument) -> dict[str, bytes]:
+def record_files(record: RunRecord, document: ComparisonDocument) -> dict[str, bytes]:
     """The record's members and the comparison it led to."""
-    return {**encode(record), "comparison.json": encode_document(told)}
+    return {**encode(record), "comparison.json": encode_document(document)}
 
 
 def error_markdown(error: RagevalError) -> str:

@@ -27,7 +27,7 @@ from rageval_action.transport import is_address
 from rageval_action.world import World
 
 NETWORK_SECONDS = 600.0
-"""All calls and waits together; what does not fit is told and left to the next run."""
+"""All calls and waits together; what does not fit is named and left to the next run."""
 
 API_URL = "https://api.github.com"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]*/(?!\.{1,2}$)[\w.-]+", re.ASCII)

@@ -117,7 +117,7 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def run(world: World | None = None) -> int:
-    """Run the command line of this process and return its exit code; errors are told on standard error.
+    """Run the command line of this process and return its exit code; errors go to standard error.
 
     Args:
         world: what the commands see of clock and environment; default: the real one.

@@ -22,7 +22,7 @@ a notice (a published collection is what it is)."""
 
 
 class Row(Struct, kw_only=True, gc=False):
-    """One row as it stands in a file: types are right, nothing else is known. Field meanings: design §4."""
+    """One row as it stands in a file: types are right, nothing else is known. Field meanings: `docs/golden-sets.md`."""
 
     id: Id
     text: str

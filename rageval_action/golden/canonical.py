@@ -1,4 +1,4 @@
-"""The canonical golden set: JSON Lines, one query a line (design §4).
+"""The canonical golden set: JSON Lines, one query a line.
 
 Every line is decoded straight into a typed row. Only a line that does not fit is looked at again, to say why;
 so the cost of a good file is the cost of decoding it.

@@ -1,4 +1,4 @@
-"""Fewer rows where a surface has a limit: always whole rows, and always told how many are left out."""
+"""Fewer rows where a surface has a limit: always whole rows, and always with how many are left out."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.action.world import HEAD, MERGE, Workspace
+from tests.action.own_process import HEAD, MERGE, Workspace
 from tests.fakes.github_server import FakeGitHub
 
 

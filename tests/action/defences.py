@@ -389,7 +389,7 @@ MUTATIONS: tuple[Defence, ...] = (
     (
         "history: a run could not measure",
         ACTION + "history_branch.py",
-        'if result.told.verdict == "cannot_measure":',
+        'if result.document.verdict == "cannot_measure":',
         "if False:",
         "tests/action/test_history.py",
     ),

@@ -9,8 +9,8 @@ import pytest
 from rageval_action import pipeline
 from rageval_action.core.comparing.comparison import Comparison
 from rageval_action.core.comparing.comparison import compare as really_compare
-from tests.action.inside import members_of, run_inside
-from tests.action.world import MERGE, Ended, Workspace, pull_request
+from tests.action.in_process import members_of, run_inside
+from tests.action.own_process import MERGE, Ended, Workspace, pull_request
 from tests.fakes.github_server import FAULTS, FakeGitHub
 
 LOOK_UPS = 8

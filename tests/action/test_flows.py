@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.action.inside import members_of, run_inside
-from tests.action.world import HEAD, MERGE, Workspace, pull_request
+from tests.action.in_process import members_of, run_inside
+from tests.action.own_process import HEAD, MERGE, Workspace, pull_request
 from tests.fakes.github_server import FakeGitHub
 
 

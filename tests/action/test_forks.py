@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.action.inside import members_of, run_inside
-from tests.action.world import HEAD, MERGE, Ended, Workspace
+from tests.action.in_process import members_of, run_inside
+from tests.action.own_process import HEAD, MERGE, Ended, Workspace
 from tests.fakes.github import BOT, FORK_ID, REPOSITORY_ID, WORKFLOW, WRITE, TokenKind, zipped
 from tests.fakes.github_server import FakeGitHub
 

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from rageval_action.github.data_branch import MARKER
-from tests.action import inside
-from tests.action.inside import measured, members_of, record_of, run_inside
-from tests.action.world import MERGE, Ended, Workspace, pull_request
+from tests.action import in_process
+from tests.action.in_process import measured, members_of, record_of, run_inside
+from tests.action.own_process import MERGE, Ended, Workspace, pull_request
 from tests.fakes.github import BOT, FORK_ID, REPOSITORY_ID, WRITE, TokenKind
 from tests.fakes.github_server import TOKEN, FakeGitHub
 
@@ -40,7 +40,9 @@ def push(
     given.setdefault("history-branch", BRANCH)
     number = len(list(workspace.home.glob("event-*.json")))
     made = {"run_id": f"run-{number}", "created_at": STARTED + datetime.timedelta(hours=number)}
-    patch.setattr(inside, "_canned", lambda config, sha: record_of(Path(config.snapshot).name, sha, **made))
+    patch.setattr(
+        in_process, "_canned", lambda config, sha: record_of(Path(config.snapshot).name, sha, **made)
+    )
     runner = {"ref": payload["ref"]}
     return run_inside(workspace, "push", payload, sha, patch, token=token, runner=runner, **given)
 
@@ -97,7 +99,7 @@ def test_a_run_that_could_not_measure_is_not_added(
     made = measured("candidate")
     failed = tuple(replace(row, error="down", results=()) for row in made.queries)
     record = replace(made.record, errors=len(failed))
-    monkeypatch.setattr(inside, "measured", lambda _: replace(made, queries=failed, record=record))
+    monkeypatch.setattr(in_process, "measured", lambda _: replace(made, queries=failed, record=record))
     ended = push(workspace, base, monkeypatch)
     assert (ended.code, ended.outputs["verdict"]) == (3, "cannot_measure")
     assert "Not added to the history on rageval-history" in ended.log

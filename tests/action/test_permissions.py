@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.action.inside import members_of, run_inside
-from tests.action.world import MERGE, ROOT, Workspace, pull_request
+from tests.action.in_process import members_of, run_inside
+from tests.action.own_process import MERGE, ROOT, Workspace, pull_request
 from tests.fakes.github import BOT, TokenKind
 from tests.fakes.github_server import FakeGitHub
 

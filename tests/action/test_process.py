@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.action.world import HEAD, MERGE, Ended, Workspace, pull_request
+from tests.action.own_process import HEAD, MERGE, Ended, Workspace, pull_request
 from tests.fakes.github import FORK_ID
 from tests.fakes.github_results import FakeResults
 from tests.fakes.github_server import READ_TOKEN, FakeGitHub

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rageval_action.github.secrets import PIPE, seal, secret_names, unseal
-from tests.action.world import ROOT
+from tests.action.own_process import ROOT
 
 LEFT = """
 import os, sys

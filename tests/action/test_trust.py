@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.action.inside import members_of, record_of, run_inside
-from tests.action.world import EXAMPLES, HEAD, MERGE, Workspace, pull_request
+from tests.action.in_process import members_of, record_of, run_inside
+from tests.action.own_process import EXAMPLES, HEAD, MERGE, Workspace, pull_request
 from tests.fakes.github import FORK_ID
 from tests.fakes.github_server import FakeGitHub
 
@@ -222,8 +222,8 @@ def test_hostile_text_in_ids_queries_and_paths(
 
     from rageval_action import pipeline
     from rageval_action.core.model.types import Notice
+    from tests.fakes.github_runner import commands
     from tests.unit.core.wording.test_escape import parse, render
-    from tests.unit.github.test_workflow_commands import commands
 
     workspace.policy(recorded)
     made = record_of("candidate", MERGE)
@@ -245,7 +245,7 @@ def test_hostile_text_in_ids_queries_and_paths(
     github.state.artifact(1, encode(replace(before, queries=again)))
     payload = pull_request(recorded)
     payload["pull_request"]["head"]["ref"] = text
-    monkeypatch.setattr("tests.action.inside._canned", lambda _config, _sha: hostile)
+    monkeypatch.setattr("tests.action.in_process._canned", lambda _config, _sha: hostile)
     assert pipeline
     ended = run_inside(workspace, "pull_request", payload, MERGE, monkeypatch, check="true")
     assert (ended.code, ended.outputs["verdict"], ended.outputs["baseline-rung"]) == (1, "fail", "exact"), (

@@ -21,7 +21,7 @@ from tests.unit.reports.situations import SITUATIONS
 @functools.cache
 def document(name: str) -> str:
     made = SITUATIONS[name]()
-    return html(page(made.told, made.after, made.before, source="https://example.test/golden.jsonl#L"))
+    return html(page(made.document, made.after, made.before, source="https://example.test/golden.jsonl#L"))
 
 
 @pytest.mark.parametrize("name", sorted(SITUATIONS))
@@ -177,7 +177,7 @@ def large() -> str:
     """Ten thousand queries with a hundred hits each."""
     from rageval_action.core.comparing.comparison import compare
     from rageval_action.core.model.types import Chunk
-    from tests.builders import run
+    from tests.synthetic_runs import run
 
     count = 10_000
     corpus = tuple(Chunk(id=f"manual-{at}#0", doc=f"manual-{at}", text=f"text {at}") for at in range(2_000))

@@ -20,8 +20,8 @@ import pytest
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.interface import open_snapshot
 from tests.contracts.test_hostile_stores import parts, store
-from tests.project import ROOT
-from tests.unit.snapshots.stores import chunks_file
+from tests.small_project import CHILD_PATH
+from tests.unit.snapshots.imported_corpus import chunks_file
 
 MUCH = 1 << 40
 ADDRESSES = 12 << 30
@@ -215,7 +215,7 @@ def test_claims_are_not_believed(name: str, tmp_path: Path) -> None:
             command,
             stdout=said,
             stderr=said,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": CHILD_PATH},
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES)),  # noqa: PLW1509
         )
         _, status, used = os.wait4(process.pid, 0)

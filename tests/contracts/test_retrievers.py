@@ -34,7 +34,7 @@ from rageval_action.retrievers.interface import (
     RetrieverContext,
     build,
 )
-from tests.contracts import built
+from tests.contracts import retriever_setups as setups
 
 UNITS: tuple[Unit, ...] = ("chunk", "document")
 BY_VECTORS = {"dense"}
@@ -54,7 +54,7 @@ class Case(Struct, frozen=True, kw_only=True):
     enforces: bool = True
 
 
-CASES: dict[str, Case] = {name: Case(make=make) for name, make in built.MAKERS.items()}
+CASES: dict[str, Case] = {name: Case(make=make) for name, make in setups.MAKERS.items()}
 
 WORDS = [
     "vpn",
@@ -69,14 +69,14 @@ WORDS = [
     "clé",
     "delta",
     "echo",
-    built.STUCK,
-    built.BROKEN,
+    setups.STUCK,
+    setups.BROKEN,
 ]
-built.WORDS[:] = WORDS
+setups.WORDS[:] = WORDS
 
 
 def _encode(texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.array([built.word_vector(text) for text in texts])
+    return np.array([setups.word_vector(text) for text in texts])
 
 
 def _snapshot(chunks: Sequence[Chunk]) -> Snapshot:
@@ -88,7 +88,7 @@ def _snapshot(chunks: Sequence[Chunk]) -> Snapshot:
         metric="cosine",
         normalised=False,
     )
-    vectors = np.array([built.word_vector(chunk.text) for chunk in chunks])
+    vectors = np.array([setups.word_vector(chunk.text) for chunk in chunks])
     return Snapshot(path="made", manifest=manifest, chunks=tuple(chunks), shards=(vectors,))
 
 
@@ -287,22 +287,22 @@ def test_who_may_see_nothing_gets_nothing_and_no_error(name: str) -> None:
 
 
 ONE, TWO = Query(id="q-one", text="rotate vpn certificate"), Query(id="q-two", text="樣本 검색")
-STUCK, BROKEN = Query(id="q-stuck", text=built.STUCK), Query(id="q-broken", text=built.BROKEN)
-LIMITED = sorted(set(RETRIEVERS) - set(built.NO_TIME_LIMIT))
+STUCK, BROKEN = Query(id="q-stuck", text=setups.STUCK), Query(id="q-broken", text=setups.BROKEN)
+LIMITED = sorted(set(RETRIEVERS) - set(setups.NO_TIME_LIMIT))
 
 
 def _troubled(name: str, **options: OptionValue) -> Retriever:
-    if name in built.RETRIED:
+    if name in setups.RETRIED:
         options.setdefault("retries", 0)
     encode = _spoilt if name == "dense" else _encode
     context = RetrieverContext(snapshot=_snapshot(_corpus()), encode=encode, access="audit", options=options)
-    return built.TROUBLED[name](name, context)
+    return setups.TROUBLED[name](name, context)
 
 
 def _spoilt(texts: Sequence[str]) -> NDArray[np.float32]:
     """Vectors, of which that of `BROKEN` cannot be searched with."""
     vectors = _encode(texts)
-    vectors[[text == built.BROKEN for text in texts]] = np.nan
+    vectors[[text == setups.BROKEN for text in texts]] = np.nan
     return vectors
 
 
@@ -312,21 +312,21 @@ def played(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     real = LineProcess.ask
 
     def ask(process: LineProcess, line: bytes, timeout_s: float) -> bytes:
-        if f'"text":"{built.STUCK}"'.encode() in line:
+        if f'"text":"{setups.STUCK}"'.encode() in line:
             os.kill(process._process.pid, signal.SIGSTOP)
-            built.ASKED.set()
-        if f'"text":"{built.BROKEN}"'.encode() in line:
+            setups.ASKED.set()
+        if f'"text":"{setups.BROKEN}"'.encode() in line:
             os.kill(process._process.pid, signal.SIGKILL)
-        if f'"query":"{built.STUCK}"'.encode() in line:
-            built.ASKED.set()
+        if f'"query":"{setups.STUCK}"'.encode() in line:
+            setups.ASKED.set()
         return real(process, line, timeout_s)
 
     monkeypatch.setattr(LineProcess, "ask", ask)
-    built.RELEASE.clear()
-    built.ASKED.clear()
-    built.WAITED_FOR.clear()
+    setups.RELEASE.clear()
+    setups.ASKED.clear()
+    setups.WAITED_FOR.clear()
     yield
-    built.RELEASE.set()
+    setups.RELEASE.set()
 
 
 def _children() -> set[str]:
@@ -345,7 +345,7 @@ def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
     whole = _answers(retriever.retrieve([ONE, TWO], 10))
     before = _children()
     run = retriever.retrieve([ONE, STUCK, TWO], 10)
-    assert built.ASKED.is_set()
+    assert setups.ASKED.is_set()
     first, stuck, second = run.rankings
     assert re.search(r"no answer within [56] s", stuck.error), stuck.error
     assert stuck.hits == ()
@@ -354,11 +354,11 @@ def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
     assert _children() <= before, "nothing is left running"
 
 
-@pytest.mark.parametrize("name", sorted(built.NO_TIME_LIMIT))
+@pytest.mark.parametrize("name", sorted(setups.NO_TIME_LIMIT))
 def test_a_retriever_without_a_time_limit_waits_for_nothing(name: str) -> None:
     with pytest.raises(ConfigError, match="no option") as caught:
         _troubled(name, timeout_s=5.0)
-    assert caught.value.code == "config.unknown-option", built.NO_TIME_LIMIT[name]
+    assert caught.value.code == "config.unknown-option", setups.NO_TIME_LIMIT[name]
 
 
 @pytest.mark.usefixtures("played")
@@ -381,14 +381,14 @@ def interrupts() -> Iterator[None]:
     done = threading.Event()
 
     def send() -> None:
-        if built.ASKED.wait(300) and not done.is_set():
+        if setups.ASKED.wait(300) and not done.is_set():
             os.kill(os.getpid(), signal.SIGINT)
 
     sender = threading.Thread(target=send)
     sender.start()
     yield
     done.set()
-    built.ASKED.set()
+    setups.ASKED.set()
     sender.join()
     signal.signal(signal.SIGINT, before)
 
@@ -400,12 +400,12 @@ def test_a_stopped_run_waits_for_nobody_and_leaves_nothing_running(name: str) ->
     before = _children()
     with pytest.raises(KeyboardInterrupt):
         retriever.retrieve([STUCK, ONE], 10)
-    assert not built.WAITED_FOR.is_set()
+    assert not setups.WAITED_FOR.is_set()
     assert _children() <= before
 
 
-@pytest.mark.parametrize("name", sorted(built.FINDS_NOTHING))
+@pytest.mark.parametrize("name", sorted(setups.FINDS_NOTHING))
 def test_finding_nothing_is_no_error(name: str) -> None:
     nothing = Query(id="q-nothing", text="nothing")
-    (ranking,) = _troubled(name, **built.FINDS_NOTHING[name]).retrieve([nothing], 10).rankings
+    (ranking,) = _troubled(name, **setups.FINDS_NOTHING[name]).retrieve([nothing], 10).rankings
     assert (ranking.hits, ranking.error) == ((), "")

@@ -19,10 +19,10 @@ from rageval_action.snapshots.importers.stores import import_store
 from rageval_action.snapshots.interface import IMPORTERS, SOURCES, open_snapshot
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import Contents, write_snapshot
-from tests.contracts.built import _KEPT
+from tests.contracts.retriever_setups import _KEPT
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_postgres
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, chunks_file, same, vectors
+from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, chunks_file, same, vectors
 from tests.unit.snapshots.test_import_faiss import langchain_folder, llama_nodes
 from tests.unit.snapshots.test_import_stores import chroma_folder, lance_table, qdrant_points, vec_database
 

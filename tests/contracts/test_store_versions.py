@@ -12,8 +12,8 @@ from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.core.model.types import Chunk
 from rageval_action.errors import RagevalError
 from rageval_action.snapshots.interface import open_snapshot
-from tests.project import ROOT
-from tests.unit.snapshots.fixtures import ROWS, Stored, archives, cases, versions_table
+from tests.small_project import ROOT
+from tests.unit.snapshots.store_archives import ROWS, Stored, archives, cases, versions_table
 from tools.make_store_fixtures import RECIPES
 
 CASES = {name: (stored, case) for name, stored, case in cases()}

@@ -48,9 +48,7 @@ def test_action_files_are_the_tables(name: str) -> None:
 
 
 def test_every_output_of_the_code_is_declared() -> None:
-    code = "".join(
-        path.read_text("utf-8") for path in (ROOT / "rageval_action" / "cli" / "action").glob("*.py")
-    )
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "rageval_action" / "action").glob("*.py"))
     written = set(
         re.findall(
             r'"((?:[a-z]+-)+(?:code|path|name|url|sha|rung|distance|measure|score|delta)|verdict)":', code

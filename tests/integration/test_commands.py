@@ -15,7 +15,7 @@ import pytest
 
 from rageval_action.core.model.record import MEMBERS, Record
 from rageval_action.errors import ConfigError
-from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
+from tests.small_project import CHILD_PATH, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 
 @pytest.fixture
@@ -305,7 +305,7 @@ def test_a_reader_that_goes_away_is_no_verdict(
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": unbuffered},
+        env={**os.environ, "PYTHONPATH": CHILD_PATH, "PYTHONUNBUFFERED": unbuffered},
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
@@ -352,7 +352,7 @@ def test_a_terminal_that_lacks_characters(project: Path) -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_a_verdict_needs_no_listener(project: Path, closed: str) -> None:
     command = f"{sys.executable} -m rageval_action evaluate --golden golden.jsonl --snapshot index --out run --json -"
-    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environ = {**os.environ, "PYTHONPATH": CHILD_PATH}
     done = subprocess.run(
         ["sh", "-c", f"{command} {closed}"],
         cwd=project,

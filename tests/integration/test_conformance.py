@@ -17,7 +17,7 @@ from rageval_action.core.measuring.scoring import batch, mean, score
 from rageval_action.core.measuring.trec_files import parse_qrels, parse_run
 from rageval_action.core.model.ranking import order
 from rageval_action.core.model.types import Grades
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 PAIRS = (
     "edge",

@@ -16,7 +16,7 @@ from rageval_action.config import load
 from rageval_action.core.model.record import EXEMPT_FIELDS, RANKINGS, RECORD, encode
 from rageval_action.core.model.types import Chunk
 from rageval_action.world import World
-from tests.project import rageval, write_golden, write_index
+from tests.small_project import rageval, write_golden, write_index
 
 DOCUMENTS, COPIES, QUERIES, K = 60, 9, 40, 5
 """Every seventh text stands in nine documents, so that groups of equal scores straddle k."""

@@ -17,7 +17,7 @@ from rageval_action.core.model.types import Chunk
 from rageval_action.snapshots.write import Contents, write_snapshot
 from tests.fakes import embedders
 from tests.fakes.server import FakeService, Reply, Request
-from tests.project import DOCUMENTS, GOLDEN, rageval, write_golden
+from tests.small_project import DOCUMENTS, GOLDEN, rageval, write_golden
 
 ASKED = len(GOLDEN)
 

@@ -22,9 +22,17 @@ import pytest
 from rageval_action.core.model.types import Chunk
 from tests.fakes import rerankers
 from tests.fakes.databases import fill_postgres, fill_sqlite_vec, postgres
+from tests.fakes.interpreter import FOLDER, interpreter
 from tests.fakes.server import FakeService, Handler, Reply, Request
-from tests.project import DOCUMENTS, GOLDEN, ROOT, rageval, vector, write_golden, write_index
-from tests.unit.retrievers.programs import FOLDER, interpreter
+from tests.small_project import (
+    CHILD_PATH,
+    DOCUMENTS,
+    GOLDEN,
+    rageval,
+    vector,
+    write_golden,
+    write_index,
+)
 
 FEW, MANY = 2, 4
 """Of thirty queries, how many go wrong: less and more than the ten percent that may."""
@@ -316,7 +324,7 @@ def test_a_run_that_is_stopped_ends_and_leaves_nothing(
         process = subprocess.Popen(
             [sys.executable, "-m", "rageval_action", *words, "--out", "run"],
             cwd=project,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(project / "tmp"), **environment},
+            env={**os.environ, "PYTHONPATH": CHILD_PATH, "TMPDIR": str(project / "tmp"), **environment},
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -17,7 +17,7 @@ from rageval_action.core.series.history import history, point
 from rageval_action.world import real_world
 from tests.fakes.github import REPOSITORY
 from tests.fakes.github_server import TOKEN, FakeGitHub
-from tests.unit.github.conftest import FastClock
+from tests.fakes.network import FastClock
 from tests.unit.github.test_history_records import put, record_of
 
 BRANCH = "rageval-history"

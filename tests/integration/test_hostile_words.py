@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project import GOLDEN, rageval, write_golden, write_index
+from tests.small_project import GOLDEN, rageval, write_golden, write_index
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07\n::error::x\r::add-mask::y\u202e##[add-mask]z"
 MOVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")

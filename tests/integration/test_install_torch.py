@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 VERSION = (ROOT / "requirements" / "torch.in").read_text().strip().removeprefix("torch==")
 CLOSED = "http://127.0.0.1:9/whl/cpu"

@@ -27,8 +27,8 @@ from rageval_action.retrievers.cross_encoders import OnnxScorer, Scorer
 from rageval_action.retrievers.cross_encoders import scorer as chosen_scorer
 from rageval_action.retrievers.options import Options
 from tests.packaged_models import cross_encoder
-from tests.project import ROOT
-from tests.shared_data import shared
+from tests.real_corpora import shared
+from tests.small_project import ROOT
 
 PATH = ROOT / "docs" / "matrix.md"
 STORED = Path(__file__).with_name("reranker_scores.json")

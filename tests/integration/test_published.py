@@ -14,7 +14,7 @@ from rageval_action.core.measuring.measures import Measure, parse_measures
 from rageval_action.core.measuring.scoring import batch, mean, score
 from rageval_action.core.measuring.trec_files import TrecRanking, format_run, parse_qrels, parse_run
 from rageval_action.core.model.types import Grades
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 # Anthropic's retrieval guide: 299 rankings of up to three chunks, with their own values.
 

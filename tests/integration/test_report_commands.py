@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from rageval_action.core.model.record import GitInfo, Mean, Record, encode
-from tests.project import DOCUMENTS, rageval, write_golden, write_index
+from tests.small_project import DOCUMENTS, rageval, write_golden, write_index
 from tests.unit.reports.situations import drop
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from rageval_action.cli.score import score
-from tests.project import rageval
+from tests.small_project import rageval
 
 QRELS = "q1 0 a 2\nq1 0 b 1\nq1 0 x 0\nq2 0 a 1\nq3 0 n 0\nq4 0 z 1\n"
 RUN = "q1 Q0 b 1 3 t\nq1 Q0 x 2 2 t\nq1 Q0 a 3 2 t\nq3 Q0 a 1 1 t\nq4 Q0 z 1 9 t\nq9 Q0 a 1 1 t\n"

@@ -20,7 +20,7 @@ from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.read import read_snapshot
-from tests.project import rageval
+from tests.small_project import rageval
 
 ROOT = Path(__file__).resolve().parents[2]
 

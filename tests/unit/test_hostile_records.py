@@ -21,7 +21,7 @@ from rageval_action.errors import RecordError
 from rageval_action.reports.comment_and_summary import comment
 from rageval_action.reports.terminal import plain
 from rageval_action.reports.view import view
-from tests.builders import FILLERS, TODAY, plain_chunks, row, run
+from tests.synthetic_runs import FILLERS, TODAY, plain_chunks, row, run
 
 CORPUS = plain_chunks([*FILLERS, "r", "s"])
 GATES = (

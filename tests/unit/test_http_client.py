@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import socket
 import socketserver
 import threading
 import time
@@ -34,9 +35,9 @@ from rageval_action.http_client import (
 from rageval_action.transport import Client, TransportError
 from rageval_action.world import REAL_CLOCK, Clock
 from tests.fakes.github_results import runtime_token
+from tests.fakes.network import network
 from tests.fakes.server import FakeService
 from tests.fakes.server import Reply as Answer
-from tests.unit.github.conftest import network
 
 HEADER = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n"
 DRIPS = {
@@ -125,6 +126,26 @@ def test_a_try_at_a_service_ends_in_time(dripping: _Dripping) -> None:
     with within(2.0), pytest.raises(TransportError, match=r"no answer within 0\.3 s") as caught:
         Client(dripping.url, {}, timeout_s=0.3, retries=0).request("GET", "/")
     assert caught.value.code == "transport.unreachable"
+
+
+def test_silence_after_a_first_piece_ends_with_the_budget_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def answer_late() -> None:
+            connection = server.accept()[0]
+            time.sleep(0.8)
+            connection.sendall(HEADER)
+            silent.wait(5)
+            connection.close()
+
+        silent = threading.Event()
+        threading.Thread(target=answer_late, daemon=True).start()
+        with within(1.5):
+            outcome = fetch(network(), Request(method="GET", url=url), LIMITS, Budget(1.0, REAL_CLOCK))
+        silent.set()
+    assert isinstance(outcome, NoReply)
+    assert outcome.kind == "timeout"
 
 
 def test_a_connection_is_used_again_with_all_its_time() -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rageval_action.core.model.record import MEMBERS, RANKINGS, RECORD, encode
 from rageval_action.errors import RecordError
 from rageval_action.records import LIMITS, check_out, read_record, write_files
-from tests.builders import ranked
+from tests.synthetic_runs import ranked
 
 RUN = ranked([1, 3, 0])
 FILES = encode(RUN)

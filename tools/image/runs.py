@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.action.inside import members_of  # noqa: E402
-from tests.action.world import HEAD, MERGE, pull_request  # noqa: E402
+from tests.action.in_process import members_of  # noqa: E402
+from tests.action.own_process import HEAD, MERGE, pull_request  # noqa: E402
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW  # noqa: E402
+from tests.fakes.github_runner import runner_reads  # noqa: E402
 from tests.fakes.github_server import TOKEN, FakeGitHub  # noqa: E402
-from tests.unit.github.test_workflow_commands import runner_reads  # noqa: E402
 
 if TYPE_CHECKING:
     from tools.image.image_test import Engine

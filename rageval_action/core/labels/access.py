@@ -1,4 +1,4 @@
-"""Judging every hit for access, independently of the retriever that returned it (design §6)."""
+"""Judging every hit for access, independently of the retriever that returned it."""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def evidence_key(item: EvidenceItem) -> tuple[str, str, int]:
 
 def _by_document(item: EvidenceItem, row: QueryRow) -> EvidenceItem:
     """A whole document (or any of several) as an item: each of its chunks will do."""
-    documents = item.doc.split(" | ")
+    documents = item.documents or (item.doc,)
     return replace(item, chunks=tuple(hit.id for hit in row.results if hit.doc in documents))
 
 

@@ -32,7 +32,7 @@ from rageval_action.core.model.types import (
 from rageval_action.errors import GoldenError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from rageval_action.core.model.types import Chunk, GoldenSet, Query
 
@@ -174,9 +174,9 @@ def _judgments(asked: Sequence[Asked], corpus: _Corpus, *, as_items: bool) -> di
     return judged
 
 
-def _whole_documents(group: Iterable[str], chunks_of: dict[str, list[Chunk]]) -> EvidenceItem:
+def _whole_documents(group: Sequence[str], chunks_of: dict[str, list[Chunk]]) -> EvidenceItem:
     chunks = sorted({chunk.id for doc in group for chunk in chunks_of.get(doc, ())})
-    return EvidenceItem(doc=" | ".join(group), quote="", chunks=tuple(chunks))
+    return EvidenceItem.whole(group, chunks)
 
 
 def _missing(asked: Sequence[Asked], judgments: dict[str, Judgments], held: set[str]) -> dict[str, Missing]:

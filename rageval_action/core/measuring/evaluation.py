@@ -79,7 +79,7 @@ class Provenance(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """How a run is scored and told.
+    """How a run is scored, and what its record says of that.
 
     Attributes:
         measures: in the order in which they are shown; the headline measure first is not required.

@@ -109,7 +109,7 @@ def _judgments(query: Query, row: QueryRow, unit: Unit, lookup: Lookup, path: st
         items = [EvidenceItem(doc=_nfc(e.doc), quote=e.quote, start=e.start) for e in query.evidence]
         return _evidence(items, row, f"{path}:{query.line}")
     if unit == "evidence" and any(lookup.holds(name, "document") for name in asked.wanted):
-        whole = [EvidenceItem(doc=" | ".join(group), quote="") for group in asked.all_groups]
+        whole = [EvidenceItem.whole(group) for group in asked.all_groups]
         return _evidence(whole, row, f"{path}:{query.line}")
     return Groups(asked.all_groups) if asked.groups else Grades(asked.grades)
 

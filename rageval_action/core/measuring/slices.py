@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rageval_action.core.model.record import QueryRow
 
 SMALLEST = 20
-"""A slice of fewer queries shows its queries, not a percentage, and decides no statistical gate (design §8)."""
+"""A slice of fewer queries shows its queries, not a percentage, and decides no statistical gate."""
 
 
 def names(row: QueryRow) -> tuple[str, ...]:

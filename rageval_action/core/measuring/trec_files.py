@@ -256,13 +256,13 @@ def _complaint(fields: list[bytes], kind: _Kind) -> _Fault:
 def _refuse(faults: list[_Fault], kind: _Kind, where: str) -> NoReturn:
     """Raise the first fault with up to 19 more below it; the rest is counted."""
     first, *others = faults
-    told = [
+    lines = [
         first.message,
         *(f"{where}:{fault.line}: {fault.message}" for fault in islice(others, SHOWN_FAULTS - 1)),
     ]
     if len(faults) > SHOWN_FAULTS:
-        told.append(f"… and {len(faults) - SHOWN_FAULTS} more.")
-    raise kind.error(first.code, "\n  ".join(told), where=f"{where}:{first.line}")
+        lines.append(f"… and {len(faults) - SHOWN_FAULTS} more.")
+    raise kind.error(first.code, "\n  ".join(lines), where=f"{where}:{first.line}")
 
 
 def _check_id(name: str, what: str) -> None:

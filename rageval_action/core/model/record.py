@@ -1,4 +1,4 @@
-"""The run record: what an evaluation leaves behind and a later one compares itself with (design §7).
+"""The run record: what an evaluation leaves behind and a later one compares itself with.
 
 Three members, all made and read here as bytes: `record.json` (summary and provenance), `rankings.jsonl` (one line a
 query), `corpus.npz` (64-bit hashes of every chunk's id, document and text). Nothing in it is a vector or a chunk's
@@ -142,12 +142,12 @@ class RetrieverInfo(Struct, frozen=True, kw_only=True):
 
         They are the checksum of a run file, and how many queries were timed, also of a part (`dense.…`).
         """
-        told = sorted(
+        options = sorted(
             (name, value)
             for name, value in self.parameters.items()
             if name != FILE_CHECKSUM and name.rpartition(".")[2] != TIMED_QUERIES
         )
-        return " ".join(f"{name}={value}" for name, value in told)
+        return " ".join(f"{name}={value}" for name, value in options)
 
 
 class Mean(Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -44,7 +45,7 @@ class ChunkAcl(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     groups: tuple[str, ...] = ()
 
     def admits(self, who: QueryAcl) -> bool:
-        """True when `who` may see the chunk (the rule of the snapshot contract, design §5)."""
+        """True when `who` may see the chunk (the rule of the snapshot format)."""
         if self.tenant and self.tenant != who.tenant:
             return False
         if not self.principals and not self.groups:
@@ -189,12 +190,22 @@ class Groups(Struct, frozen=True, tag="any_of"):
 
 
 class EvidenceItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An evidence item resolved against a corpus: `chunks` are the ids that contain it or overlap its span."""
+    """An evidence item resolved against a corpus: `chunks` are the ids that contain it or overlap its span.
+
+    `documents` are those of which any will do, where these are several; `doc` then names them all.
+    """
 
     doc: str
     quote: str
     start: int = -1
     chunks: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+
+    @classmethod
+    def whole(cls, documents: Sequence[str], chunks: Sequence[str] = ()) -> EvidenceItem:
+        """A whole document, or any of several, as an item."""
+        several = tuple(documents) if len(documents) > 1 else ()
+        return cls(doc=" | ".join(documents), quote="", chunks=tuple(chunks), documents=several)
 
 
 class EvidenceItems(Struct, frozen=True, tag="evidence"):

@@ -280,9 +280,9 @@ def _creeping(points: Sequence[Point], series: Sequence[Series], tolerance: floa
     return tuple(found)
 
 
-def comparable(told: History) -> int:
+def comparable(history: History) -> int:
     """Records that the headline is looked at over: since the golden set or k last changed, or the last release."""
-    return int(_stretch(told.points, told.series[0]).values.size) if told.series else 0
+    return int(_stretch(history.points, history.series[0]).values.size) if history.series else 0
 
 
 def _testable(stretch: _Stretch, tolerance: float) -> bool:

@@ -189,7 +189,7 @@ def sign_flip_p(differences: Floats, *, resamples: int = RESAMPLES, seed: int = 
 def smallest_detectable(sd: float, n: int) -> float:
     """Mean difference that n pairs detect with 80 % power, two-sided 5 %: 2.80·sd/√n.
 
-    0 when sd is 0: differences that do not vary say nothing about power, which the reader must be told.
+    0 when sd is 0: differences that do not vary say nothing about power, which the reader must know.
     """
     return (_Z_TWO_SIDED + _Z_POWER) * sd / math.sqrt(n)
 

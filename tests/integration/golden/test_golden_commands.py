@@ -14,7 +14,7 @@ from rageval_action.errors import ConfigError
 from rageval_action.golden.formats import read_golden
 from tests.fakes.anthropic_server import FakeAnthropic
 from tests.fakes.question_corpus import FACTS, Brain, chunks
-from tests.project import rageval, write_index
+from tests.small_project import rageval, write_index
 
 
 @pytest.fixture

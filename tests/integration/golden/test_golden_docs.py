@@ -11,9 +11,9 @@ from rageval_action.golden.audit import labels, texts
 from rageval_action.golden.audit.findings import Finding, Subject
 from rageval_action.golden.formats import read_golden
 from rageval_action.golden.wording import pointer
-from tests.project import ROOT
-from tests.shared_data import shared
-from tests.unit.retrievers.helpers import corpus
+from tests.real_corpora import shared
+from tests.small_project import ROOT
+from tests.unit.retrievers.text_corpora import corpus
 
 PAGE = (ROOT / "docs" / "golden-sets.md").read_text(encoding="utf-8")
 

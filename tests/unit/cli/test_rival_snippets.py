@@ -42,8 +42,8 @@ def made(tmp_path):
 
 def test_the_text_of_the_first_rival_is_found(made):
     told, run = made
-    first = {change.id: change.by[0] for change in told.told.queries if change.by}
-    found = snippets(told.told, run)
+    first = {change.id: change.by[0] for change in told.document.queries if change.by}
+    found = snippets(told.document, run)
     assert set(found.values()) == {LONG, "text of f5"}
     assert all(text == {"f1": LONG, "f5": "text of f5"}[first[query]] for query, text in found.items())
 
@@ -54,14 +54,14 @@ def test_a_text_that_is_not_the_one_that_was_found_is_not_shown(made):
         replace(row, results=tuple(replace(hit, text_hash="0" * 16) for hit in row.results))
         for row in run.queries
     )
-    assert snippets(told.told, replace(run, queries=other)) == {}
+    assert snippets(told.document, replace(run, queries=other)) == {}
 
 
 def test_each_query_shows_the_chunk_that_beat_it(made, tmp_path):
     told, run = made
     with (tmp_path / "chunks.jsonl").open("a") as rows:
         rows.write(json.dumps({"id": "f1#1", "doc": "f1", "text": "another part of f1"}) + "\n")
-    change = next(one for one in told.told.queries if one.by and one.by[0] == "f1")
+    change = next(one for one in told.document.queries if one.by and one.by[0] == "f1")
     second = tuple(
         replace(
             row,
@@ -74,14 +74,14 @@ def test_each_query_shows_the_chunk_that_beat_it(made, tmp_path):
         else row
         for row in run.queries
     )
-    found = snippets(told.told, replace(run, queries=second))
+    found = snippets(told.document, replace(run, queries=second))
     assert found.pop(change.id) == "another part of f1"
     assert "another part of f1" not in found.values()
 
 
 def test_the_row_shows_a_short_piece_on_one_line(made):
     told, run = made
-    shown = view(told.told, run.record, snippets=snippets(told.told, run)).lost[0].snippet
+    shown = view(told.document, run.record, snippets=snippets(told.document, run)).lost[0].snippet
     assert shown.startswith("the text of f1 long")
     assert len(shown) <= 110
     assert shown.endswith("…")
@@ -89,8 +89,8 @@ def test_the_row_shows_a_short_piece_on_one_line(made):
 
 def test_what_not_everybody_may_see_is_not_shown(made):
     told, run = made
-    lost = next(one for one in told.told.queries if one.by)
-    changes = replace(told.told, queries=(replace(lost, by=("f2",)),))
+    lost = next(one for one in told.document.queries if one.by)
+    changes = replace(told.document, queries=(replace(lost, by=("f2",)),))
     assert snippets(changes, run) == {}
 
 
@@ -98,9 +98,9 @@ def test_what_not_everybody_may_see_is_not_shown(made):
 def test_texts_that_cannot_be_read_are_left_out(made, tmp_path, content):
     told, run = made
     (tmp_path / "chunks.jsonl").write_text(content)
-    assert snippets(told.told, run) == {}
+    assert snippets(told.document, run) == {}
     (tmp_path / "chunks.jsonl").unlink()
-    assert snippets(told.told, run) == {}
+    assert snippets(told.document, run) == {}
 
 
 def test_nothing_lost_reads_nothing():

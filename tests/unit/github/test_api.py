@@ -16,7 +16,7 @@ from rageval_action.github.runner import Token
 from rageval_action.http_client import Reply
 from tests.fakes.github import zipped
 from tests.fakes.github_server import FAULTS, READ_TOKEN, FakeGitHub
-from tests.unit.github.conftest import IMPATIENT, FastClock
+from tests.fakes.network import IMPATIENT, FastClock
 
 SHA = "a" * 40
 COMMIT = f"/repos/acme/docs/commits/{SHA}"

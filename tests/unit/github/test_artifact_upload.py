@@ -23,8 +23,8 @@ from rageval_action.github.runner import Token
 from rageval_action.github.workflow_commands import Log
 from rageval_action.http_client import Budget
 from tests.fakes.github_results import FakeResults, runtime_token
+from tests.fakes.network import FastClock, network
 from tests.fakes.npm import npm_package
-from tests.unit.github.conftest import FastClock, network
 
 FILES = {"record.json": b'{"a": 1}', "rankings.jsonl": b"{}\n" * 1000, "corpus.npz": bytes(range(256)) * 40}
 

@@ -21,7 +21,7 @@ from rageval_action.github.baseline_lookup import (
 )
 from tests.fakes.github import FORK_ID, REPOSITORY_ID, WORKFLOW, zipped
 from tests.fakes.github_server import FAULTS, FakeGitHub
-from tests.unit.github.conftest import IMPATIENT, FastClock
+from tests.fakes.network import IMPATIENT, FastClock
 
 NAMES = ("record.json", "rankings.jsonl")
 

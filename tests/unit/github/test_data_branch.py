@@ -13,7 +13,7 @@ from rageval_action.github.api import Api
 from rageval_action.github.api_errors import ApiError
 from tests.fakes.github import BOT, WRITE, TokenKind
 from tests.fakes.github_server import FakeGitHub
-from tests.unit.github.conftest import FastClock
+from tests.fakes.network import FastClock
 
 BRANCH, PATH = "rageval-history", "default/history.json"
 OUTAGES = 8

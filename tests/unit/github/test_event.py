@@ -14,8 +14,8 @@ import pytest
 from rageval_action.errors import ConfigError
 from rageval_action.github.event import NoPullRequest, PullRequest, RunPlan, plan_run, read_payload
 from rageval_action.github.webhook_types import Payload
+from tests.fakes.github_runner import runner_for
 from tests.fakes.npm import npm_package
-from tests.unit.github.conftest import runner_for
 
 HEAD, BASE = "a" * 40, "b" * 40
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 from pathlib import Path
 
@@ -21,28 +20,8 @@ from rageval_action.github.workflow_commands import (
     write_outputs,
     write_summary,
 )
+from tests.fakes.github_runner import commands, runner_reads
 from tests.fakes.npm import npm_package
-
-
-def runner_reads(text: str) -> dict[str, str]:
-    """The runner's rule: whichever of `=` and `<<` comes first decides; the last of a name wins."""
-    lines = text.split("\n")
-    assert lines.pop() == "", "a missing final newline fails the step"
-    found: dict[str, str] = {}
-    while lines:
-        line = lines.pop(0)
-        equal, heredoc = line.find("="), line.find("<<")
-        if heredoc >= 0 and (equal < 0 or heredoc < equal):
-            name, delimiter = line.split("<<", 1)
-            value = []
-            while (line := lines.pop(0)) != delimiter:
-                value.append(line)
-            found[name] = "\n".join(value)
-        else:
-            name, value_text = line.split("=", 1)
-            found[name] = value_text
-    return found
-
 
 HOSTILE = [
     "plain",
@@ -125,22 +104,6 @@ def test_lines_are_kept_whole() -> None:
     assert fit_lines("ab\ncd\n", 6) == "ab\ncd\n"
     assert fit_lines("abcdef", 3) == ""
     assert fit_lines("語\n語\n", 4) == "語\n"
-
-
-def commands(log: str) -> list[str]:
-    """The commands a runner would obey, fences respected."""
-    found: list[str] = []
-    fence = ""
-    for line in log.splitlines():
-        stripped = line.lstrip()
-        if fence:
-            fence = "" if stripped == f"::{fence}::" else fence
-        elif stripped.startswith("::stop-commands::"):
-            fence = stripped.removeprefix("::stop-commands::")
-        elif re.match(r"::[\w-]+", stripped) or "##[" in line:
-            found.append(stripped)
-    assert not fence, "the fence was left closed"
-    return found
 
 
 ATTACKS = [

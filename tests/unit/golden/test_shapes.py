@@ -12,7 +12,7 @@ from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.fields import parse_map
 from rageval_action.golden.formats import read_golden
 from rageval_action.golden.interface import ReadOptions
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 HARBOUR = (
     Chunk(

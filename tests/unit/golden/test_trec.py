@@ -7,7 +7,7 @@ import pytest
 
 from rageval_action.errors import GoldenError
 from rageval_action.golden.formats import read_golden
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 if TYPE_CHECKING:
     from rageval_action.core.model.types import GoldenSet

@@ -17,7 +17,7 @@ from rageval_action.core.judging.policy import Policy, parse_policy
 from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import GitInfo, Mean, Quantiles, QueryRow, RunRecord
 from rageval_action.core.model.types import Chunk, Grades, Notice, Unanswerable
-from tests.builders import FILLERS, NOW, TODAY, amended, plain_chunks, row, run
+from tests.synthetic_runs import FILLERS, NOW, TODAY, amended, plain_chunks, row, run
 
 BASE, HEAD = "b" * 39 + "1", "c" * 39 + "2"
 MEASURES = ("recall@1", "recall@3", "recall@5", "recall@10", "hit@5", "mrr", "ndcg@10")
@@ -33,7 +33,7 @@ TEXTS = (
 class Situation(Struct, frozen=True, kw_only=True):
     """A judged comparison and both records; `before` is None without a baseline."""
 
-    told: ComparisonDocument
+    document: ComparisonDocument
     after: RunRecord
     before: RunRecord | None
 
@@ -116,9 +116,9 @@ def judged(
         if isinstance(before, RunRecord)
         else before
     )
-    told = pipeline.conclude(after, against, rules, today=TODAY, override=override)
-    told = replace(told, warnings=(*notices, *told.warnings))
-    return Situation(told=told, after=after, before=before if isinstance(before, RunRecord) else None)
+    document = pipeline.conclude(after, against, rules, today=TODAY, override=override)
+    document = replace(document, warnings=(*notices, *document.warnings))
+    return Situation(document=document, after=after, before=before if isinstance(before, RunRecord) else None)
 
 
 GOOD = [1, 2, 1, 3, 1, 1, 2, 4, 1, 5, 0, 12] * 5

@@ -16,7 +16,7 @@ from tests.unit.reports.test_hostile import MANY, ROWS
 @pytest.fixture
 def base(situation):
     told = situation("fail-drop")
-    return view(told.told, told.after.record, before=told.before.record, most=ALL)
+    return view(told.document, told.after.record, before=told.before.record, most=ALL)
 
 
 def spoilt(base, text):

@@ -24,7 +24,7 @@ ZERO_WIDTH = "\u200b"
 
 def _view(situation, most=10):
     before = situation.before.record if situation.before else None
-    return view(situation.told, situation.after.record, before=before, most=most)
+    return view(situation.document, situation.after.record, before=before, most=most)
 
 
 @pytest.fixture(params=["comment", "summary"])
@@ -132,7 +132,7 @@ def test_scores_by_document_are_compared_under_the_same_labels_alone(situation):
     told = situation("by-document")
     golden = replace(told.before.record.golden, sha256="0" * 64)
     other = replace(told.before.record, golden=golden)
-    shown = view(told.told, told.after.record, before=other)
+    shown = view(told.document, told.after.record, before=other)
     assert {row.before for row in shown.units} == {""}
     assert "`recall@5` 0.898, " in comment(shown, LINKS)
 
@@ -142,7 +142,7 @@ def test_however_many_units_and_measures_a_record_names_a_comment_fits(situation
     mean = told.after.record.measures["recall@5"]
     named = {"x" * 200 + f"|{at}": mean for at in range(5000)}
     record = replace(told.after.record, unit_measures={"document": named, "<b>page": named})
-    made = comment(view(told.told, record), LINKS)
+    made = comment(view(told.document, record), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES
     whole(made)
     assert "9,980 more measures are in [the full report]" in made

@@ -23,7 +23,7 @@ LINKS = Links(
 
 def _view(situation: Situation, most: int = 10):
     before = situation.before.record if situation.before else None
-    return view(situation.told, situation.after.record, before=before, most=most)
+    return view(situation.document, situation.after.record, before=before, most=most)
 
 
 def test_the_comment_is_as_it_was_read(named, expected):

@@ -88,7 +88,7 @@ LEFT = {
 @pytest.fixture
 def base(situation) -> ReportView:
     told = situation("by-document")
-    return view(told.told, told.after.record, before=told.before.record, most=ALL)
+    return view(told.document, told.after.record, before=told.before.record, most=ALL)
 
 
 @pytest.mark.parametrize("text", NASTY)
@@ -139,7 +139,7 @@ def test_what_a_comment_leaves_out_is_counted(field, words, base):
 
 
 def test_a_snippet_is_short_and_on_one_line(situation):
-    made = table_rows.query(situation("fail-drop").told.queries[0], "a\nb\x1b[31m\u202e" + "字" * 500)
+    made = table_rows.query(situation("fail-drop").document.queries[0], "a\nb\x1b[31m\u202e" + "字" * 500)
     assert len(made.snippet) == table_rows.SNIPPET
     assert made.snippet.startswith("a b [31m\ufffd字")
 
@@ -147,7 +147,7 @@ def test_a_snippet_is_short_and_on_one_line(situation):
 def test_a_snippet_of_the_page_is_short_and_on_one_line(situation):
     told = situation("fail-drop")
     made = page(
-        told.told,
+        told.document,
         told.after,
         told.before,
         texts={text_hash("text of f1"): "a\nb\u202e" + "字" * 500, text_hash("text of f2"): "a\nb" * 500},

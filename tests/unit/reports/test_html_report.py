@@ -15,8 +15,8 @@ from rageval_action.core.model.hashing import text_hash
 from rageval_action.reports import html_file as html_module
 from rageval_action.reports.html_file import document
 from rageval_action.reports.html_report import DENIED, RELEVANT, html, page
-from tests.builders import chunks, row, run
-from tests.project import ROOT
+from tests.small_project import ROOT
+from tests.synthetic_runs import chunks, row, run
 from tests.unit.reports.situations import Situation, judged
 
 VENDOR = ROOT / "rageval_action" / "reports" / "assets" / "vendor"
@@ -24,7 +24,7 @@ SOURCE = "https://github.com/acme/handbook/blob/main/golden.jsonl#L"
 
 
 def _page(situation: Situation):
-    return page(situation.told, situation.after, situation.before, source=SOURCE)
+    return page(situation.document, situation.after, situation.before, source=SOURCE)
 
 
 def test_the_data_is_as_it_was_read(named, expected):
@@ -49,7 +49,7 @@ def test_every_column_has_an_entry_for_every_query(named):
 
 def test_the_curve_is_the_measure(situation):
     made = _page(situation("fail-drop"))
-    rows = {row.measure: row for row in situation("fail-drop").told.measures if row.slice is None}
+    rows = {row.measure: row for row in situation("fail-drop").document.measures if row.slice is None}
     for k in (1, 3, 5, 10):
         assert made.curve.before[k - 1] == pytest.approx(rows[f"recall@{k}"].baseline, abs=1e-4)
         assert made.curve.after[k - 1] == pytest.approx(rows[f"recall@{k}"].candidate, abs=1e-4)
@@ -79,7 +79,7 @@ def test_beside_a_hit_stands_the_text_of_the_chunk_that_has_its_score():
         for corpus in (older, parts)
     )
     texts = {text_hash(chunk.text): chunk.text for chunk in parts}
-    made = page(judged(before, after).told, after, before, texts=texts, texts_note="another index")
+    made = page(judged(before, after).document, after, before, texts=texts, texts_note="another index")
 
     def shown(passages):
         return [[made.texts.get(place, "") for place in places] for places in passages]
@@ -173,7 +173,7 @@ def test_commands_quote_what_a_shell_would_read(situation):
         retriever=msgspec.structs.replace(before.retriever, name=nasty),
         git=msgspec.structs.replace(before.git, sha=nasty),
     )
-    made = page(told.told, msgspec.structs.replace(told.after, record=record), told.before)
+    made = page(told.document, msgspec.structs.replace(told.after, record=record), told.before)
     told_by = [shlex.split(command.text) for command in made.commands]
     assert told_by[0] == ["git", "checkout", nasty]
     for option in ("--golden", "--snapshot", "--retriever"):

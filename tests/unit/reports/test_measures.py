@@ -22,8 +22,11 @@ from rageval_action.reports.html_report import html, page
 from rageval_action.reports.markdown_templates import prose
 from rageval_action.reports.terminal import plain, show
 from rageval_action.reports.view import view
+from tests.small_project import ROOT
 from tests.unit.reports.situations import GOOD, judged, lowered, old, record
 from tests.unit.reports.test_terminal import Screen
+
+PACKAGE = ROOT / "rageval_action"
 
 NAMES = [
     spelt
@@ -41,7 +44,7 @@ VERDICTS = re.compile(r"\b(worse|better|best|drop|lost|won)\b|[▼▲]")
 def _documents(direction: int):
     """A comparison in which every measure moved by 10 points, all the same way."""
     told = judged(old(record(GOOD)), record(lowered(GOOD, range(1, 40, 4), 9)))
-    (row,) = [row for row in told.told.measures if row.slice is None and row.measure == "recall@5"]
+    (row,) = [row for row in told.document.measures if row.slice is None and row.measure == "recall@5"]
     low, high = sorted((0.05 * direction, 0.15 * direction))
     row = replace(
         row,
@@ -54,7 +57,7 @@ def _documents(direction: int):
     measures = {name: Mean(mean=0.5, n=60) for name in reversed(NAMES)}
     after = replace(told.after, record=replace(told.after.record, measures=measures))
     rows = tuple(replace(row, measure=name) for name in reversed(NAMES))
-    return replace(told, told=replace(told.told, measures=rows), after=after)
+    return replace(told, document=replace(told.document, measures=rows), after=after)
 
 
 @pytest.fixture(scope="module", params=[-1, 1], ids=["fall", "rise"])
@@ -66,9 +69,9 @@ def moved(request):
 def lines(request, moved, monkeypatch):
     """The rows of measures on one surface: name -> its line."""
     monkeypatch.setenv("COLUMNS", "400")
-    shown = view(moved.told, moved.after.record)
+    shown = view(moved.document, moved.after.record)
     if request.param == "page":
-        made = page(moved.told, moved.after)
+        made = page(moved.document, moved.after)
         assert "data" in html(made)
         rows = [(row.measure, f"{row.reading} {row.tone} {row.counts}") for row in made.view.measures]
         return dict(rows)
@@ -99,8 +102,8 @@ def test_only_measures_with_a_direction_are_judged(lines):
 
 
 def test_what_nobody_can_tell_is_not_called_no_drop(moved):
-    rows = tuple(replace(row, reading="not_worse") for row in moved.told.measures)
-    shown = view(replace(moved.told, measures=rows), moved.after.record)
+    rows = tuple(replace(row, reading="not_worse") for row in moved.document.measures)
+    shown = view(replace(moved.document, measures=rows), moved.after.record)
     for row in shown.measures:
         assert row.reading == ("cannot tell" if row.measure in UNJUDGED else "no drop over 2 points")
 
@@ -163,3 +166,9 @@ def test_the_order_is_the_registry_and_names_it_does_not_know_are_last():
         *(name for name in known if name != "mrr"),
         "zzz@5",
     ]
+
+
+def test_the_headline_measure_is_spelt_in_one_place():
+    sources = [path for kind in ("py", "js", "j2") for path in PACKAGE.rglob(f"*.{kind}")]
+    spelt = [path.name for path in sources if re.search(r"recall@\$?\{", path.read_text("utf-8"))]
+    assert spelt == ["measures.py"]

@@ -25,7 +25,7 @@ class Screen(io.StringIO):
 
 
 def _view(situation: Situation):
-    return view(situation.told, situation.after.record)
+    return view(situation.document, situation.after.record)
 
 
 def test_no_line_can_be_taken_for_a_command_or_moves_the_cursor(named):
@@ -109,7 +109,7 @@ def test_repeated_notes_are_told_once(situation):
         for at in range(1, 9)
     )
     record = replace(told.after.record, warnings=notes)
-    assert view(told.told, record).warnings == (
+    assert view(told.document, record).warnings == (
         "golden.jsonl: `old-1` is not in the snapshot, `old-0` is not in the snapshot (8 rows)",
     )
 
@@ -121,7 +121,7 @@ def test_what_the_retriever_failed_with_is_told_the_commonest_first(situation):
         replace(row, error=errors[at] if at < len(errors) else "")
         for at, row in enumerate(told.after.queries)
     )
-    found = replace(told.told, failures=failures(rows))
+    found = replace(told.document, failures=failures(rows))
     made = view(found, told.after.record)
     why = "no module named foo (5), no answer [31m within 2 s (3), a (1) and 2 more"
     assert f"The retriever failed for 9 of 60 queries: {why}." in (made.sentence, *made.also)
@@ -134,7 +134,7 @@ def test_what_the_retriever_failed_with_is_told_the_commonest_first(situation):
 
 def test_a_waiver_is_no_all_clear(situation):
     told = situation("waived")
-    made = view(told.told, told.after.record)
+    made = view(told.document, told.after.record)
     assert (made.alert, made.title) == ("NOTE", "Waived: retrieval got worse")
     assert made.sentence == (
         "recall@5 dropped by 16.7 points; allowed until 2031-06-30 by ana: the archive moves. "
@@ -157,7 +157,7 @@ def test_a_waiver_that_is_not_enough_is_named():
         ],
     }
     told = judged(old(measured(GOOD)), measured(lowered(GOOD, range(1, 40, 4), 9)), policy)
-    made = view(told.told, told.after.record)
+    made = view(told.document, told.after.record)
     exceeded = "a waiver of 10.0 points until 2031-06-30 by ana is in force and exceeded"
     assert made.title == "Retrieval got worse"
     assert made.sentence == f"recall@5 dropped by 16.7 points; {exceeded}."
@@ -168,7 +168,7 @@ def test_a_waiver_that_is_not_enough_is_named():
 def test_an_explanation_is_safe_and_says_both_ranks(situation, place):
     told = situation("fail-drop")
     pair = query_pairs(told.after, told.before)[place]
-    change = next((one for one in told.told.queries if one.id == pair.after.row.query_id), None)
+    change = next((one for one in told.document.queries if one.id == pair.after.row.query_id), None)
     texts = {text_hash("text of f1"): "first\ntext ::error::" + "t" * 900}
     lines = list(explained.lines(explain(pair, change, texts)))
     assert "t" * explained.SNIPPET not in "".join(lines)

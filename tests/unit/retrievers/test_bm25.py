@@ -4,27 +4,14 @@ import logging
 import math
 
 import pytest
-import pytrec_eval
 
-from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
+from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.retrievers.bm25 import Bm25Retriever
-from tests.unit.retrievers.helpers import context, corpus, reference, snapshot, texts
+from tests.unit.retrievers.text_corpora import context, corpus, means, reference, snapshot, texts
 
 LIBRARY_DEFAULTS = {"tokens": "words"}
 CHINESE = {"tokens": "bigrams", "stopwords": "none"}
-
-
-def means(run: Run, queries: list[Query]) -> dict[str, float]:
-    """trec_eval's means over the ranks that the run gives (scores replaced by ranks, so that our order counts)."""
-    wanted = {"map", "recip_rank", "ndcg_cut.10", "recall.1,3,5,10,20"}
-    judged = pytrec_eval.RelevanceEvaluator({query.id: query.relevant for query in queries}, wanted)
-    values = judged.evaluate(
-        {ranking.query_id: {hit.id: -float(hit.rank) for hit in ranking.hits} for ranking in run.rankings}
-    )
-    names = {"map": "map", "recip_rank": "mrr", "ndcg_cut_10": "ndcg@10"}
-    names |= {f"recall_{k}": f"recall@{k}" for k in (1, 3, 5, 10, 20)}
-    return {ours: sum(row[name] for row in values.values()) / len(values) for name, ours in names.items()}
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from rageval_action.retrievers.command import CommandRetriever, Limits
 from rageval_action.retrievers.confine import UnsafeProcessError, confined
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.python import PythonRetriever
-from tests.unit.retrievers.helpers import context, snapshot, texts
-from tests.unit.retrievers.programs import FOLDER, interpreter
+from tests.fakes.interpreter import FOLDER, interpreter
+from tests.unit.retrievers.text_corpora import context, snapshot, texts
 
 THREE = texts("one", "two", "three")
 QUERIES = [Query(id="q1", text="one"), Query(id="q2", text="two"), Query(id="q3", text="three")]
@@ -216,7 +216,7 @@ SPIED = """
 import sys; sys.path.insert(0, sys.argv[1])
 from rageval_action.core.model.types import Query
 from rageval_action.retrievers.command import CommandRetriever, Limits
-from tests.unit.retrievers.helpers import context, snapshot, texts
+from tests.unit.retrievers.text_corpora import context, snapshot, texts
 made = CommandRetriever(context(snapshot(texts("one")), access="audit", command=sys.argv[3], cwd=sys.argv[2]))
 run = made.retrieve([Query(id="q", text="one")], 100)
 print(run.parameters["isolation"], run.rankings[0].error, [hit.id for hit in run.rankings[0].hits])

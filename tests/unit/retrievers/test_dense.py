@@ -16,7 +16,7 @@ from rageval_action.retrievers import search
 from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.vectors import exact_scores, from_snapshot
-from tests.unit.retrievers.corpora import brute, pairs, queries, retrieve, snapshot
+from tests.unit.retrievers.vector_corpora import brute, pairs, queries, retrieve, snapshot
 
 METRICS: tuple[Metric, ...] = ("ip", "cosine", "l2")
 
@@ -361,7 +361,7 @@ def test_a_small_corpus_is_searched_without_importing_faiss(tmp_path: Path) -> N
 
     code = (
         "import sys, numpy as np\n"
-        "from tests.unit.retrievers.corpora import *\n"
+        "from tests.unit.retrievers.vector_corpora import *\n"
         "v = np.eye(9, dtype=np.float32); n = list('abcdefghi')\n"
         "retrieve(snapshot(v, n, n), v, 3)\n"
         "print('faiss' in sys.modules)"

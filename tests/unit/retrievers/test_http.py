@@ -11,7 +11,7 @@ from rageval_action.errors import ConfigError
 from rageval_action.retrievers.http import HttpRetriever
 from rageval_action.retrievers.interface import OptionValue
 from tests.fakes.server import FakeService, Handler, Reply, Request
-from tests.unit.retrievers.helpers import context, snapshot, texts
+from tests.unit.retrievers.text_corpora import context, snapshot, texts
 
 THREE = texts("one", "two", "three")
 QUERIES = [Query(id=f"q{at}", text=text) for at, text in enumerate(("one", "two", "three"), 1)]

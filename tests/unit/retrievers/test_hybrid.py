@@ -8,9 +8,8 @@ import pytest
 from rageval_action.core.model.types import Chunk, Query
 from rageval_action.errors import ConfigError
 from rageval_action.retrievers.hybrid import HybridRetriever, reciprocal_rank, weighted_sum
-from tests.project import ROOT
-from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
-from tests.unit.retrievers.test_bm25 import means
+from tests.small_project import ROOT
+from tests.unit.retrievers.text_corpora import context, corpus, means, snapshot, texts
 
 PAGE, MATRIX = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("retrievers.md", "matrix.md"))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rageval_action.core.model.types import Query
 from rageval_action.retrievers.dense import DenseRetriever
-from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
+from tests.unit.retrievers.text_corpora import context, corpus, snapshot, texts
 
 
 @functools.cache

@@ -16,8 +16,7 @@ from rageval_action.transport import TransportError
 from tests.fakes import rerankers
 from tests.fakes.server import FakeService, Reply
 from tests.packaged_models import cross_encoder, torch_cross_encoder
-from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
-from tests.unit.retrievers.test_bm25 import means
+from tests.unit.retrievers.text_corpora import context, corpus, means, snapshot, texts
 
 LINES = texts("rotate the key", "key key key", "rotate rotate", "nothing here", "key of the door")
 ASKED = [Query(id="q", text="rotate key")]

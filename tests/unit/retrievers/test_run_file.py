@@ -13,8 +13,8 @@ from rageval_action.errors import ConfigError, RagevalError
 from rageval_action.retrievers.bm25 import Bm25Retriever
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.run_file import RunFileRetriever
-from tests.shared_data import shared
-from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
+from tests.real_corpora import shared
+from tests.unit.retrievers.text_corpora import context, corpus, snapshot, texts
 
 THREE = texts("one", "two", "three")
 QUERIES = [Query(id="q1", text="one"), Query(id="q2", text="two")]

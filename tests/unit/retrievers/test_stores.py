@@ -19,7 +19,7 @@ from rageval_action.retrievers.interface import OptionValue, build
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_chroma, fill_lancedb, fill_postgres, fill_sqlite_vec
 from tests.fakes.server import FakeService, Reply
-from tests.unit.retrievers.helpers import context, corpus, snapshot, texts
+from tests.unit.retrievers.text_corpora import context, corpus, snapshot, texts
 
 CHUNKS = texts("one", "two", "three", "four", acls={4: ChunkAcl(tenant="acme")})
 VECTORS = np.array([[1, 0, 0], [0.8, 0.6, 0], [0, 1, 0], [0.9, 0.1, 0]], dtype=np.float32)

@@ -15,7 +15,7 @@ from rageval_action.snapshots.build import Plan, build_from_vectors, build_with_
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.prefixes import Prefixes, known_prefixes
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.make import chunks, unit_vectors
+from tests.unit.snapshots.small_snapshots import chunks, unit_vectors
 
 DIMENSION = 8
 

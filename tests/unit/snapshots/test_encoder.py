@@ -15,7 +15,7 @@ from rageval_action.errors import CannotMeasureError, RagevalError, SnapshotErro
 from rageval_action.snapshots.encoder import QueryEncoder, query_encoder
 from rageval_action.snapshots.model import load_model
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.make import SETTINGS, cached, write
+from tests.unit.snapshots.small_snapshots import SETTINGS, cached, write
 
 TEXTS = ["one", "two"]
 

@@ -14,7 +14,7 @@ import pytest
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.importers import restricted_pickle
 from rageval_action.snapshots.interface import open_snapshot
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
+from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
 
 
 def refused(location: str) -> SnapshotError:

@@ -15,7 +15,7 @@ from rageval_action.snapshots.interface import open_snapshot
 from rageval_action.transport import Client, TransportError
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_postgres
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, opened, same, vectors
+from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, opened, same, vectors
 
 CHUNKS = [Chunk(id=i, doc=d, text=t) for i, d, t in zip(IDS, DOCS, TEXTS, strict=True)]
 

@@ -15,7 +15,7 @@ import pytest
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.importers import reader_process
 from rageval_action.snapshots.interface import open_snapshot
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, opened, same, vectors
+from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, opened, same, vectors
 
 
 def refused(location: str) -> SnapshotError:

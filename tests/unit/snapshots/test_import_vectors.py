@@ -12,7 +12,7 @@ from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.importers.stores import import_store
 from rageval_action.snapshots.interface import open_snapshot
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.stores import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
+from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, chunks_file, codes, opened, same, vectors
 
 
 def refused(location: str) -> SnapshotError:

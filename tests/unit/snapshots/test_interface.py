@@ -10,7 +10,7 @@ import pytest
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.interface import SOURCES, open_snapshot
 from rageval_action.snapshots.verify import describe, verify
-from tests.unit.snapshots.make import write
+from tests.unit.snapshots.small_snapshots import write
 
 
 def test_a_folder_needs_no_scheme(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.make import chunks, unit_vectors, write
+from tests.unit.snapshots.small_snapshots import chunks, unit_vectors, write
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 

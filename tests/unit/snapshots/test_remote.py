@@ -11,7 +11,7 @@ import pytest
 
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.read import read_snapshot
-from tests.unit.snapshots.make import unit_vectors, write
+from tests.unit.snapshots.small_snapshots import unit_vectors, write
 
 fsspec = pytest.importorskip("fsspec")
 

@@ -13,7 +13,7 @@ from rageval_action.core.model.types import ChunkAcl
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import Contents, write_snapshot
-from tests.unit.snapshots.make import SETTINGS, cached, chunks, unit_vectors, write
+from tests.unit.snapshots.small_snapshots import SETTINGS, cached, chunks, unit_vectors, write
 
 
 def test_what_was_read_is_written_as_it_was(tmp_path: Path) -> None:

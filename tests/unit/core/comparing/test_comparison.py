@@ -21,7 +21,7 @@ from rageval_action.core.model.types import (
     Unanswerable,
 )
 from rageval_action.core.statistics.paired_comparison import guarded_bounds, holm, paired, read
-from tests.builders import FILLERS, amended, chunks, compared, plain_chunks, ranked, row, run
+from tests.synthetic_runs import FILLERS, amended, chunks, compared, plain_chunks, ranked, row, run
 
 CORPUS = plain_chunks([*FILLERS, "a", "b", "r", "s"])
 RANKED = ["r", "f1", "a", "f2", "b", "f3", "f4", "s"]

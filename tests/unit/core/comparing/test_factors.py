@@ -18,7 +18,7 @@ from rageval_action.core.comparing.factors import (
 )
 from rageval_action.core.judging.sentences.notices import of_caveat
 from rageval_action.core.model.corpus import corpus_of
-from tests.builders import amended, chunks, compared, ranked
+from tests.synthetic_runs import amended, chunks, compared, ranked
 
 BASE = ranked([1, 1]).record
 SAME = Turnover(new_ids=0.0, same_texts=1.0, documents_added=0, documents_removed=0, documents_kept=9)

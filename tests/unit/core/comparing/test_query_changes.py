@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rageval_action.core.comparing.query_changes import ORDER, QueryChange
 from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import Chunk, EvidenceItem, EvidenceItems, Groups, Unanswerable
-from tests.builders import FILLERS, chunks, compared, plain_chunks, ranked, row, run
+from tests.synthetic_runs import FILLERS, chunks, compared, plain_chunks, ranked, row, run
 
 CORPUS = plain_chunks([*FILLERS, "a", "b", "r", "s"])
 

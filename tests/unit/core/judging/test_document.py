@@ -7,11 +7,17 @@ import datetime
 import msgspec
 import pytest
 
-from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, document, failures
+from rageval_action.core.judging.document import (
+    BaselineInfo,
+    ComparisonDocument,
+    document,
+    encode_document,
+    failures,
+)
 from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import DropGate, FloorGate, Policy, Waiver
 from rageval_action.core.judging.verdict import Override, judge
-from tests.builders import TODAY, compared, ranked
+from tests.synthetic_runs import TODAY, compared, ranked
 
 BASELINE = BaselineInfo(run_id="run-0", sha="abc", rung="ancestor", age_s=3600.0, distance=2)
 WAIVER = Waiver(measure="recall@5", max_drop=0.9, until=TODAY, owner="ana", reason="moving")
@@ -88,7 +94,7 @@ def test_the_contract() -> None:
     assert written["old_label_measures"] != []
     assert written["turnover"]["new_ids"] == comparison.turnover.new_ids
     assert [factor["name"] for factor in written["factors"]] == [factor.name for factor in comparison.factors]
-    assert msgspec.json.decode(msgspec.json.encode(made), type=ComparisonDocument) == made
+    assert msgspec.json.decode(encode_document(made), type=ComparisonDocument) == made
 
 
 def test_labels_that_agree_have_no_second_table() -> None:

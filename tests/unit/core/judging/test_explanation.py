@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import compare
 from rageval_action.core.comparing.query_changes import QueryChange
@@ -13,7 +14,7 @@ from rageval_action.core.measuring.query_layout import query_pairs, recall_curve
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Grades, Unanswerable
 from rageval_action.reports.query_explanation import lines
-from tests.builders import FILLERS, chunks, plain_chunks, ranked, row, run
+from tests.synthetic_runs import FILLERS, chunks, plain_chunks, ranked, row, run
 
 
 def explained(before, after, query_id="q000", texts=None):
@@ -71,6 +72,29 @@ def test_the_best_chunk_of_the_right_document_is_named_when_the_chunk_itself_is_
     made = explain(pair, None, {})
     assert made.wanted[0].after == 0
     assert made.wanted[0].best.id == "manual#2"
+
+
+@pytest.mark.parametrize("ids", ["faq-{}", "{}", "other#{}", "faq/{}#x"])
+def test_the_document_of_a_chunk_is_known_whatever_its_id_looks_like(ids):
+    made = chunks({"faq": ["one", "two", "three", "four"], "other": "five"})
+    corpus = [replace(chunk, id=ids.format(number)) for number, chunk in enumerate(made)]
+    names = [chunk.id for chunk in corpus]
+    rows = [row("q000", [names[4], names[2]], Grades({names[3]: 1}), corpus)]
+    (pair,) = query_pairs(run(rows, corpus, unit="chunk"))
+    assert explain(pair, None, {}).wanted[0].best.id == names[2]
+    (line,) = [line for line in lines(explain(pair, None, {})) if line.lstrip().startswith("best chunk")]
+    assert names[2] in line
+
+
+def test_a_chunk_that_is_gone_belongs_to_the_document_that_the_baseline_knew():
+    old = chunks({"faq": ["one", "two"], "other": "three"})
+    new = [replace(old[1], id="faq-9"), old[2]]
+    judgments = Grades({"faq#0": 1})
+    before = run([row("q000", ["faq#0", "other#0"], judgments, old)], old, unit="chunk")
+    after = run([row("q000", ["other#0", "faq-9"], judgments, new)], new, unit="chunk")
+    (pair,) = query_pairs(after, before)
+    assert explain(pair, None, {}).wanted[0].best.id == "faq-9"
+    assert explain(query_pairs(after)[0], None, {}).wanted[0].best is None
 
 
 def test_a_changed_text_is_not_the_same_query():

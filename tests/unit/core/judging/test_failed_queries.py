@@ -12,7 +12,7 @@ from rageval_action.core.judging.policy import DropGate, FloorGate, Gate, KeepGa
 from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.judging.verdict import Verdict, judge
 from rageval_action.core.model.record import Quantiles, RunRecord
-from tests.builders import TODAY, amended, compared, ranked
+from tests.synthetic_runs import TODAY, amended, compared, ranked
 
 DROP = DropGate(measure="recall@5", max_drop=0.02)
 FLOOR = FloorGate(measure="recall@5", min=0.8)

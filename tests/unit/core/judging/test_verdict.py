@@ -31,7 +31,7 @@ from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.judging.sentences.notices import of_waiver
 from rageval_action.core.judging.verdict import Override, Verdict, exit_code, judge
 from rageval_action.core.model.record import RunRecord
-from tests.builders import TODAY, amended, compared, ranked
+from tests.synthetic_runs import TODAY, amended, compared, ranked
 
 TAGS = {number: ["few"] for number in range(4)}
 BEFORE = ranked([1] * 40, tags=TAGS)

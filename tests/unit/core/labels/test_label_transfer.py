@@ -32,7 +32,7 @@ from rageval_action.core.model.types import (
     Unanswerable,
     Unit,
 )
-from tests.builders import chunks, plain_chunks, row
+from tests.synthetic_runs import chunks, plain_chunks, row
 
 CORPUS = plain_chunks(["a", "b", "c"])
 
@@ -240,10 +240,16 @@ class TestSpans:
 
     def test_an_item_that_is_a_whole_document(self) -> None:
         before = row("q", ["a#0", "b#0", "a#1"], ["b"], self.OLD)
-        found = evidence_of([EvidenceItem(doc="a", quote=""), EvidenceItem(doc="b | c", quote="")], before)
+        found = evidence_of([EvidenceItem(doc="a", quote=""), EvidenceItem.whole(["b", "c"])], before)
         assert applied(found) == items(
             EvidenceItem(doc="a", quote="", chunks=("a#0", "a#1")),
-            EvidenceItem(doc="b | c", quote="", chunks=("b#0",)),
+            EvidenceItem(doc="b | c", quote="", chunks=("b#0",), documents=("b", "c")),
+        )
+
+    def test_a_bar_in_an_id_makes_no_two_documents_of_it(self) -> None:
+        before = row("q", ["b#0", "b | c#0"], ["b"], chunks({"b": "one", "c": "two", "b | c": "three"}))
+        assert applied(evidence_of([EvidenceItem.whole(["b | c"])], before)) == items(
+            EvidenceItem(doc="b | c", quote="", chunks=("b | c#0",))
         )
 
     def test_chunks_that_are_not_the_same_are_not_settled(self) -> None:

@@ -207,7 +207,7 @@ class TestJudgments:
             )
         )
         assert linked.judgments["q2"] == EvidenceItems(
-            (EvidenceItem(doc="b | c", quote="", chunks=("b#0", "c#0")),)
+            (EvidenceItem(doc="b | c", quote="", chunks=("b#0", "c#0"), documents=("b", "c")),)
         )
         assert linked.missing == {"q1": ("gone",)}
         assert len(_notices(linked, "golden.grades-unused")) == 1

@@ -30,7 +30,7 @@ from rageval_action.core.model.types import (
     Run,
     Unanswerable,
 )
-from tests.builders import NOW, chunks, hits, row
+from tests.synthetic_runs import NOW, chunks, hits, row
 
 TEXTS = {"a": ["alpha", "aleph"], "b": "beta", "c": "gamma"}
 CORPUS = chunks(TEXTS)

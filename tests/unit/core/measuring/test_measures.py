@@ -15,7 +15,7 @@ from rageval_action.core.measuring.measures import (
     parse_measures,
 )
 from rageval_action.errors import ConfigError
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 
 @pytest.mark.parametrize(

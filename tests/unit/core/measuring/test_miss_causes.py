@@ -29,7 +29,7 @@ from rageval_action.core.model.types import (
     Unanswerable,
     Unit,
 )
-from tests.builders import FILLERS, chunks, plain_chunks, row
+from tests.synthetic_runs import FILLERS, chunks, plain_chunks, row
 
 CORPUS = plain_chunks([*FILLERS, "a", "r", "s", "t"])
 

@@ -23,7 +23,7 @@ from rageval_action.core.model.types import (
     Unanswerable,
 )
 from rageval_action.errors import GoldenError
-from tests.builders import FILLERS, amended, chunks, plain_chunks, row, run
+from tests.synthetic_runs import FILLERS, amended, chunks, plain_chunks, row, run
 
 MEASURES = parse_measures(["recall@5", "mrr"])
 CORPUS = plain_chunks([*FILLERS, "a", "b"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rageval_action.core.judging.policy import SLICE_KINDS
 from rageval_action.core.measuring.slices import names, split
-from tests.builders import plain_chunks, row
+from tests.synthetic_runs import plain_chunks, row
 
 CHUNKS = plain_chunks(["a"])
 

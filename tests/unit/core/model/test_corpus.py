@@ -12,7 +12,7 @@ from rageval_action.core.model.corpus import Corpus, Lookup, corpus_of, decode_c
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Chunk, ChunkAcl
 from rageval_action.errors import RecordError
-from tests.builders import chunks
+from tests.synthetic_runs import chunks
 
 TEXTS = {"a": ["one", "two"], "b": ["two"], "c": "three"}
 

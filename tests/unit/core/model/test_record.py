@@ -12,7 +12,7 @@ from rageval_action.core.model import record as module
 from rageval_action.core.model.record import CORPUS, MEMBERS, RANKINGS, RECORD, RunRecord, decode, encode
 from rageval_action.core.model.types import EvidenceItem, EvidenceItems, Grades, Groups, Notice, Unanswerable
 from rageval_action.errors import RecordError
-from tests.builders import amended, plain_chunks, ranked, row, run
+from tests.synthetic_runs import amended, plain_chunks, ranked, row, run
 
 CORPUS_CHUNKS = plain_chunks(["a", "b", "c"])
 

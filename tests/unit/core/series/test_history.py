@@ -13,7 +13,7 @@ from rageval_action.core.model.record import Mean
 from rageval_action.core.series import history as core
 from rageval_action.core.series.history import Point, grown, history, order_p, point, trend_p
 from rageval_action.errors import RecordError
-from tests.builders import ranked
+from tests.synthetic_runs import ranked
 
 START = datetime.datetime(2031, 1, 1, tzinfo=datetime.UTC)
 

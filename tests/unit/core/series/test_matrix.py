@@ -8,7 +8,7 @@ from rageval_action.core.model.record import Quantiles
 from rageval_action.core.model.types import Notice
 from rageval_action.core.series.matrix import MOST_ERRORS, Against, Measured, NotRun, tabulate
 from rageval_action.core.statistics.paired_comparison import holm
-from tests.builders import amended, ranked
+from tests.synthetic_runs import amended, ranked
 
 FIRST = ranked([1, 1, 2, 0, 3, 1, 0, 2, 1, 1], latency_ms={"total": Quantiles(p50=1.0, p95=2.0, n=10)})
 BETTER = ranked([1, 1, 1, 1, 1, 1, 1, 2, 1, 1], cost={"USD": 0.25})

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.github import REPOSITORY, REPOSITORY_ID, WORKFLOW
+from tests.fakes.github_runner import commands, runner_reads
 from tests.fakes.github_server import TOKEN, FakeGitHub
-from tests.unit.github.test_workflow_commands import commands, runner_reads
+from tests.small_project import CHILD_PATH
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -99,7 +100,7 @@ class Workspace:
         done = subprocess.run(
             [sys.executable, str(ROOT / "entrypoint.py")],
             cwd=self.checkout,
-            env={**environ, "PYTHONPATH": str(ROOT)},
+            env={**environ, "PYTHONPATH": CHILD_PATH},
             capture_output=True,
             text=True,
             timeout=120,

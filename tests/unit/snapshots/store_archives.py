@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 FOLDER = ROOT / "tests" / "fixtures" / "stores"
 CORPUS: dict[str, Any] = json.loads((FOLDER / "corpus.json").read_text(encoding="utf-8"))

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pytrec_eval
 from numpy.typing import NDArray
 
 from rageval_action.core.model.snapshot import Manifest, Metric, Snapshot
-from rageval_action.core.model.types import Chunk, ChunkAcl, Query
+from rageval_action.core.model.types import Chunk, ChunkAcl, Query, Run
 from rageval_action.retrievers.interface import Access, OptionValue, RetrieverContext
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 
 def snapshot(
@@ -89,3 +90,15 @@ def reference(name: str, system: str) -> dict[str, float]:
     table = json.loads(shared("reference.json").read_text(encoding="utf-8"))
     values: dict[str, float] = table["results"][name][system]["pytrec_eval_on_raw_scores_mean"]
     return values
+
+
+def means(run: Run, queries: list[Query]) -> dict[str, float]:
+    """trec_eval's means over the ranks that the run gives (scores replaced by ranks, so that our order counts)."""
+    wanted = {"map", "recip_rank", "ndcg_cut.10", "recall.1,3,5,10,20"}
+    judged = pytrec_eval.RelevanceEvaluator({query.id: query.relevant for query in queries}, wanted)
+    values = judged.evaluate(
+        {ranking.query_id: {hit.id: -float(hit.rank) for hit in ranking.hits} for ranking in run.rankings}
+    )
+    names = {"map": "map", "recip_rank": "mrr", "ndcg_cut_10": "ndcg@10"}
+    names |= {f"recall_{k}": f"recall@{k}" for k in (1, 3, 5, 10, 20)}
+    return {ours: sum(row[name] for row in values.values()) / len(values) for name, ours in names.items()}

@@ -28,9 +28,9 @@ from rageval_action.retrievers.interface import OptionValue, Retriever, Retrieve
 from rageval_action.retrievers.stores import literal
 from tests.fakes import rerankers, search_servers
 from tests.fakes.databases import fill_chroma, fill_lancedb, fill_postgres, fill_sqlite_vec
+from tests.fakes.interpreter import FOLDER, interpreter
 from tests.fakes.programs.words import Search, cosine, vector
 from tests.fakes.server import FakeService, Handler, Reply, Request
-from tests.unit.retrievers.programs import FOLDER, interpreter
 
 Maker = Callable[[str, RetrieverContext], Retriever]
 

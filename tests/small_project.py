@@ -19,6 +19,9 @@ from rageval_action.core.model.types import Chunk
 from rageval_action.snapshots.write import Contents, write_snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
+CHILD_PATH = os.pathsep.join((str(ROOT / "tests" / "loopback_only"), str(ROOT)))
+"""PYTHONPATH of the commands that tests start: they import our tree, and reach nothing beyond loopback."""
+
 DIMENSION = 64
 MODEL = "words"
 
@@ -102,6 +105,6 @@ def rageval(
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**clean, "PYTHONPATH": str(ROOT), **(env or {})},
+        env={**clean, "PYTHONPATH": CHILD_PATH, **(env or {})},
         timeout=120,
     )

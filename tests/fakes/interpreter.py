@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "fakes" / "programs"
+FOLDER = Path(__file__).resolve().parent / "programs"
 
 
 def interpreter() -> str:

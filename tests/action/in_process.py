@@ -25,10 +25,10 @@ from rageval_action.github.runner import Token
 from rageval_action.github.workflow_commands import Log
 from rageval_action.http_client import Budget
 from rageval_action.world import real_world
-from tests.action.world import EXAMPLES, Ended, Workspace
+from tests.action.own_process import EXAMPLES, Ended, Workspace
+from tests.fakes.github_runner import runner_for, runner_reads
 from tests.fakes.github_server import TOKEN
-from tests.unit.github.conftest import FastClock, network, runner_for
-from tests.unit.github.test_workflow_commands import runner_reads
+from tests.fakes.network import FastClock, network
 
 EVALUATE = pipeline.evaluate
 
