@@ -132,7 +132,7 @@ def successor_documents(
     items: tuple[EvidenceItem, ...], successors: Successors, names: Mapping[int, str]
 ) -> dict[str, str]:
     """Document of a quote -> the document in which it is to be looked up now, for documents that were renamed."""
-    documents = {doc for item in items for doc in item.doc.split(" | ")}
+    documents = {doc for item in items for doc in (item.documents or (item.doc,))}
     became = {doc: successors.of(doc, "document") for doc in documents}
     return {doc: names[to.to] for doc, to in became.items() if isinstance(to, Moved) and to.to in names}
 

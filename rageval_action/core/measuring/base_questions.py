@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.core.labels.evidence import resolve
 from rageval_action.core.labels.label_transfer import evidence_key
@@ -138,7 +139,7 @@ class BaseLabels:
         self._names = names_of(frozenset(name for chunk in chunks for name in (chunk.id, chunk.doc)))
         quoted = [item for row in baseline.queries for item in _items(row.judgments)]
         self._now = successor_documents(tuple(quoted), self._successors, self._names)
-        wanted = {self._now.get(doc, doc) for item in quoted for doc in item.doc.split(" | ")}
+        wanted = {self._now.get(doc, doc) for item in quoted for doc in (item.documents or (item.doc,))}
         self._chunks_of: dict[str, list[Chunk]] = {}
         for chunk in chunks if wanted else ():
             if chunk.doc in wanted:
@@ -159,21 +160,17 @@ class BaseLabels:
             for item in quotes
         ]
         found = {
-            evidence_key(item): EvidenceItem(
-                doc=item.doc, quote=item.quote, start=item.start, chunks=now.chunks
-            )
+            evidence_key(item): replace(item, chunks=now.chunks)
             for item, now in zip(quotes, resolve(evidence, self._chunks_of).items, strict=True)
         }
         for item in items:
             if not item.quote:
                 held = (
                     chunk.id
-                    for doc in item.doc.split(" | ")
+                    for doc in (item.documents or (item.doc,))
                     for chunk in self._chunks_of.get(self._now.get(doc, doc), ())
                 )
-                found[evidence_key(item)] = EvidenceItem(
-                    doc=item.doc, quote="", start=item.start, chunks=tuple(sorted(held))
-                )
+                found[evidence_key(item)] = replace(item, chunks=tuple(sorted(held)))
         return found
 
 

@@ -14,7 +14,7 @@ from rageval_action.core.model.access_names import Asker, asker_of
 from rageval_action.core.model.corpus import Lookup
 from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import Chunk, ChunkAcl, QueryAcl
-from tests.builders import plain_chunks, row, run
+from tests.synthetic_runs import plain_chunks, row, run
 
 ANN, BEN = asker_of(QueryAcl(principal="ann")), asker_of(QueryAcl(principal="ben"))
 PLAIN = plain_chunks("abc")

@@ -16,7 +16,7 @@ from rageval_action.core.model.access_names import Asker
 from rageval_action.core.model.corpus import Lookup
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import Chunk, EvidenceItem, EvidenceItems, Grades, Unanswerable
-from tests.builders import chunks, plain_chunks, row, run
+from tests.synthetic_runs import chunks, plain_chunks, row, run
 
 CORPUS = plain_chunks([*"abcdefgh"])
 

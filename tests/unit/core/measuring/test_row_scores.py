@@ -8,7 +8,7 @@ import pytest
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.measuring.row_scores import ChunksPerQuery, Judged, chunks_per_query, row_scores
 from rageval_action.core.model.types import Grades, Unanswerable
-from tests.builders import chunks, row
+from tests.synthetic_runs import chunks, row
 
 CORPUS = chunks({"a": ["a1", "a2", "a3"], "b": ["b1", "b2"], "c": ["c1"], "d": ["d1"]})
 RANKED = ["a#0", "a#1", "a#2", "b#0", "b#1", "c#0", "d#0"]
