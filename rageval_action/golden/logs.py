@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden.fields import normalise
 from rageval_action.golden.neardup import THRESHOLD, Index
-from rageval_action.golden.text import content_tokens, fold
+from rageval_action.golden.text import content_tokens
 from rageval_action.golden.values import is_absent
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, 
                 where=f"{path}:{line.number}",
             )
         clean, kinds = detector.redact(" ".join(text.split()))
-        one = asked.setdefault(fold(clean), Asked(text=clean, users=set(), clicks=Counter()))
+        one = asked.setdefault(fold_case(clean), Asked(text=clean, users=set(), clicks=Counter()))
         try:
             _count(one, row, kinds)
         except ValueError as fault:
@@ -185,7 +186,7 @@ def _unfit(one: Asked, least_times: int, least_users: int) -> str:
 
 def _row(one: Asked) -> RowDict:
     row: RowDict = {
-        "id": f"log-{text_hash(fold(one.text))[:12]}",
+        "id": f"log-{text_hash(fold_case(one.text))[:12]}",
         "query": one.text,
         "relevant": [name for name, _ in one.clicks.most_common()],
         "tags": ["log"],

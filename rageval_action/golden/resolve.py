@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.types import Chunk, Evidence
 from rageval_action.golden.builder import RowError
-from rageval_action.golden.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Corpus:
         Raises:
             RowError: no chunk holds the passage, nor is most of it one chunk.
         """
-        wanted = fold(text)
+        wanted = fold_case(text)
         self._index_texts()
         whole = self._by_text.get(wanted)
         if whole is not None:
@@ -120,7 +120,7 @@ class Corpus:
 
     def _index_texts(self) -> None:
         if not self._folded:
-            self._folded = [fold(chunk.text) for chunk in self.chunks]
+            self._folded = [fold_case(chunk.text) for chunk in self.chunks]
             for chunk, folded in zip(self.chunks, self._folded, strict=True):
                 self._by_text.setdefault(folded, chunk)
 

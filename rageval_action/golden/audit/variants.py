@@ -10,8 +10,8 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rageval_action.core.labels.tokens import fold_case, has_cjk, is_cjk, tokens
 from rageval_action.golden.audit.findings import Finding, row
-from rageval_action.golden.text import fold, has_cjk, is_cjk_token, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Variants:
     """
 
     def __init__(self, synonyms: Sequence[Sequence[str]] = ()) -> None:
-        self._synonyms = [[fold(word) for word in group] for group in synonyms]
+        self._synonyms = [[fold_case(word) for word in group] for group in synonyms]
         self._scripts = chinese_scripts()
 
     @property
@@ -84,7 +84,7 @@ class Variants:
         return {"variant:script"} if apart else set()
 
     def _has_synonym(self, query: str, passage: str) -> bool:
-        asked, given = f" {fold(query)} ", f" {fold(passage)} "
+        asked, given = f" {fold_case(query)} ", f" {fold_case(passage)} "
         for group in self._synonyms:
             used = [word for word in group if _holds(asked, word)]
             if (
@@ -218,7 +218,7 @@ def _width_differs(query: str, passage: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [token for token in tokens(text) if not is_cjk_token(token)]
+    return [token for token in tokens(text) if not is_cjk(token)]
 
 
 def _holds(text: str, word: str) -> bool:

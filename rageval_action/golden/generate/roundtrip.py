@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.golden.generate.candidates import Candidate, parse_answer, verify
 from rageval_action.golden.generate.stages import also_request
-from rageval_action.golden.text import fold
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,7 +39,7 @@ class RoundTrip:
         self._searches = dict(searches)
         self._by_text: dict[str, list[Chunk]] = {}
         for chunk in chunks:
-            self._by_text.setdefault(fold(chunk.text), []).append(chunk)
+            self._by_text.setdefault(fold_case(chunk.text), []).append(chunk)
         self.unverified = 0
 
     def __call__(self, candidates: Sequence[Candidate], settings: Settings, asker: Asker) -> list[str]:
@@ -78,11 +78,11 @@ class RoundTrip:
             fresh = [name for name in ranking if name in self._by_id and name not in own | same]
             for name in fresh[:PER_SEARCH]:
                 chunk = self._by_id[name]
-                found.setdefault(fold(chunk.text), chunk)
+                found.setdefault(fold_case(chunk.text), chunk)
         return list(found.values()) if one.slot.kind != "multi-document" else []
 
     def _twins(self, chunk: Chunk) -> list[str]:
-        return [other.id for other in self._by_text.get(fold(chunk.text), ())]
+        return [other.id for other in self._by_text.get(fold_case(chunk.text), ())]
 
     def _take(self, one: Candidate, passages: Sequence[Chunk], table: dict[str, object], reason: str) -> str:
         if reason:
