@@ -16,13 +16,13 @@ from msgspec import Struct
 from rageval_action.core.labels.evidence import locate, resolve
 from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.types import Evidence
-from rageval_action.golden.text import shingles
+from rageval_action.golden.shared_words import shingles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rageval_action.core.model.types import Chunk, Query
-    from rageval_action.golden.store import RowDict
+    from rageval_action.golden.canonical_file import RowDict
 
 Why: TypeAlias = Literal["edited", "moved", "re-chunked", "re-identified", "renamed", "deleted", "shifted"]
 """`edited`: the passage reads otherwise now; `moved`: it stands in another document; `re-chunked`: its text lies in

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rageval_action.core.labels.tokens import is_cjk, tokens
-from rageval_action.golden.text import content_tokens, longest_run
+from rageval_action.golden.shared_words import content_tokens, longest_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from rageval_action.core.labels.tokens import fold_case, has_cjk, is_cjk, tokens
-from rageval_action.golden.audit.findings import Finding, row
+from rageval_action.golden.audit.findings import Finding, about, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,18 +103,9 @@ def variants(subject: Subject, finder: Variants) -> tuple[dict[str, list[str]], 
     for kind, what in KINDS.items():
         rows = tuple(row(query) for query in subject.queries if kind in tags[query.id])
         whole = len(rows) == len(subject.queries) and kind.startswith("script:")
-        if rows:
-            findings.append(
-                Finding(
-                    code=f"check.{kind.replace(':', '-')}",
-                    severity="info",
-                    text=f"{len(rows)} queries {what}.",
-                    hint=""
-                    if whole
-                    else f"--tag-variants FILE writes the set with the tag `{kind}`: a slice.",
-                    rows=rows,
-                )
-            )
+        hint = "" if whole else f"--tag-variants FILE writes the set with the tag `{kind}`: a slice."
+        code = f"check.{kind.replace(':', '-')}"
+        findings += about(rows, code, f"queries {what}.", hint=hint, severity="info")
     if finder.missing and any(has_cjk(query.text) for query in subject.queries):
         findings.append(
             Finding(

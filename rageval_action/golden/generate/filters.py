@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from rageval_action.core.labels.tokens import fold_case
 from rageval_action.golden.generate.candidates import Candidate, found_evidence
-from rageval_action.golden.neardup import THRESHOLD, Index
+from rageval_action.golden.near_duplicates import THRESHOLD, Index
 from rageval_action.golden.parroting import Limits, document_frequencies, rare_identifiers, score
-from rageval_action.golden.wording import is_joined, pointer, preamble
+from rageval_action.golden.question_wording import is_joined, pointer, preamble
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

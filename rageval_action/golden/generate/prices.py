@@ -11,7 +11,7 @@ from rageval_action.errors import ConfigError
 from rageval_action.option_values import Option, parse_value
 
 if TYPE_CHECKING:
-    from rageval_action.golden.generate.asking import Request
+    from rageval_action.golden.generate.model_requests import Request
 
 AS_OF = "2026-10"
 """When the table was taken from the vendor's published price list (platform.claude.com, Pricing)."""

@@ -6,20 +6,19 @@ against today's retriever. The one exception: an unanswerable question that some
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from rageval_action.core.labels.tokens import fold_case
 from rageval_action.golden.generate.candidates import Candidate, parse_answer, verify
-from rageval_action.golden.generate.stages import also_request
+from rageval_action.golden.generate.model_stages import also_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rageval_action.core.model.types import Chunk, Evidence
-    from rageval_action.golden.generate.asking import Asker
-    from rageval_action.golden.generate.plan import Settings
+    from rageval_action.golden.generate.model_requests import Asker
+    from rageval_action.golden.generate.question_plan import Settings
 
 Search: TypeAlias = Callable[[Sequence[str]], list[list[str]]]
 """Query texts -> chunk ids of each, best first."""
@@ -112,9 +111,3 @@ def difficulty(ranks: Mapping[str, int]) -> str:
     if all(rank == 1 for rank in ranks.values()):
         return "easy"
     return "medium" if any(1 <= rank <= HARD_FROM for rank in ranks.values()) else "hard"
-
-
-def mix(candidates: Sequence[Candidate]) -> dict[str, int]:
-    """How many questions are how hard."""
-    counts = Counter(difficulty(one.ranks) for one in candidates if one.slot.kind != "unanswerable")
-    return {name: counts[name] for name in ("easy", "medium", "hard") if counts[name]}

@@ -10,10 +10,10 @@ from rageval_action.core.model.types import Chunk
 from rageval_action.golden.audit.report import Audit, audit
 from rageval_action.golden.audit.variants import Variants
 from rageval_action.golden.formats import read_golden
-from rageval_action.golden.neardup import near_pairs
+from rageval_action.golden.near_duplicates import near_pairs
 from rageval_action.golden.parroting import Limits, Parroting, score
 from rageval_action.golden.privacy import Detector
-from rageval_action.golden.wording import is_joined, pointer, preamble
+from rageval_action.golden.question_wording import is_joined, pointer, preamble
 from tests.fakes.question_corpus import FACTS, chunks
 
 
@@ -235,8 +235,8 @@ def test_near_pairs_are_exact() -> None:
     import itertools
     import random
 
-    from rageval_action.golden.neardup import query_shingles
-    from rageval_action.golden.text import jaccard
+    from rageval_action.golden.near_duplicates import query_shingles
+    from rageval_action.golden.shared_words import jaccard
 
     dice = random.Random(3)
     words = ["gate", "berth", "fuel", "crane", "pilot", "tide", "rope"]

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.types import Chunk, Evidence
-from rageval_action.golden.builder import RowError
+from rageval_action.golden.query_builder import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.golden.values import Span
+    from rageval_action.golden.field_values import Span
 
 _PAGE_KEYS = ("page", "page_number", "page_num", "page_label", "pages")
 _TEXT_SHARE = 0.5
 """A chunk inside a longer passage stands for it when it is at least this share of the passage."""
 
 
-class Corpus:
-    """Chunks, indexed by what golden sets ask for. Texts are compared after `golden.text.fold`."""
+class CorpusLookup:
+    """Chunks, indexed by what golden sets ask for. Texts are compared after `golden.shared_words.fold`."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rageval_action.core.labels.tokens import has_cjk
-from rageval_action.golden.text import jaccard, shingles
+from rageval_action.golden.shared_words import jaccard, shingles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
