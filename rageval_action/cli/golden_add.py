@@ -35,13 +35,8 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
     (part,) = input_files.require(input_files.load(log), "rows")
     problems = Problems(GoldenError)
     start = part.data.lstrip()[:1]
-    read = (
-        containers.read_json
-        if start == b"["
-        else containers.read_jsonl
-        if start == b"{"
-        else containers.read_csv
-    )
+    readers = {b"[": containers.read_json, b"{": containers.read_jsonl}
+    read = readers.get(start, containers.read_csv)
     with input_files.no_deeper_than_we_can(log):
         lines = read(part, problems)
     problems.raise_if_any()

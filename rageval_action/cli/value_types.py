@@ -39,4 +39,4 @@ def number(least: float = 0, most: float = 1) -> ClickValue:
 
 def number_option(name: str, of: ClickValue, default: float, text: str, **more: Any) -> Callable[[F], F]:
     """A click option for a number, with its default in the help."""
-    return click.option(name, type=of, default=default, show_default=True, help=text, **more)
+    return click.option(name, type=of, default=default, help=text, **{"show_default": True, **more})
