@@ -63,7 +63,7 @@ DEPTH = 10
 )
 @text_option("--ledger", "FILE", "Answers paid for; default: OUT.ledger.jsonl.")
 @click.option("--base-url", default="", help="Of the API; default: the SDK's.")
-@number_option("--poll", number(1, 86_400), 30.0, "Between looks at a batch.", metavar="SECONDS")
+@number_option("--poll", number(0.01, 86_400), 30.0, "Between looks at a batch.", metavar="SECONDS")
 @number_option("--retries", integer(most=20), 4, "Of the SDK, for one request.")
 @number_option("--timeout", number(0.01, 86_400), 120.0, "For one request.", metavar="SECONDS")
 @click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
