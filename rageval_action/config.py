@@ -138,7 +138,7 @@ def read_file(path: Path) -> dict[str, object]:
     values = parse_file(content(path), where=str(path))
     for name in ("golden", "snapshot"):
         if isinstance(values.get(name), str):
-            values[name] = _beside(path, str(values[name]))
+            values[name] = beside(path, str(values[name]))
     return values
 
 
@@ -162,7 +162,7 @@ def content(path: Path) -> bytes:
     return data
 
 
-def _beside(file: Path, location: str) -> str:
+def beside(file: Path, location: str) -> str:
     """A location named in the file, seen from the current folder; `scheme:path` and `role=path` stay as they are."""
     if ":" in location or "=" in location:
         return location

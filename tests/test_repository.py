@@ -19,7 +19,7 @@ from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
 from rageval_action.core.wording import limits
 from rageval_action.github import baseline_lookup
-from rageval_action.golden import neardup, parroting
+from rageval_action.golden import near_duplicates, parroting
 from rageval_action.golden.generate import filters
 from rageval_action.retrievers import child, dense, hybrid, search
 from rageval_action.snapshots import embedding_api
@@ -128,7 +128,7 @@ LIMITS = {
             "%", " %"
         ),
         f"a run of {parroting.Limits().copied} words, or {parroting.Limits().copied_cjk + 1} Chinese characters",
-        f"share {neardup.THRESHOLD:.0%} of their".replace("%", " %"),
+        f"share {near_duplicates.THRESHOLD:.0%} of their".replace("%", " %"),
         f"by meaning (cosine {filters.SEMANTIC_THRESHOLD})",
     ],
     "docs/reports.md": [

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from rageval_action.config import Config
 from rageval_action.errors import ConfigError
 from rageval_action.github.runner import Runner
-from rageval_action.golden.files import parse_location
+from rageval_action.golden.input_files import parse_location
 
 
 def keep_inside(runner: Runner, named: Mapping[str, Iterable[str]]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rageval_action.cli.safe_echo import say
-from rageval_action.cli.value_types import integer
+from rageval_action.cli.value_types import integer, number_option
 
 SHOWN = 10
 
@@ -17,12 +17,8 @@ SHOWN = 10
 @click.option(
     "--from", "log", required=True, metavar="LOG", help="Query log: JSON Lines, a JSON array or CSV."
 )
-@click.option(
-    "--min-times", type=integer(), default=1, show_default=True, help="Leave out what was asked less often."
-)
-@click.option(
-    "--min-users", type=integer(), default=1, show_default=True, help="Leave out what fewer people asked."
-)
+@number_option("--min-times", integer(), 1, "Leave out what was asked less often.")
+@number_option("--min-users", integer(), 1, "Leave out what fewer people asked.")
 @click.option("--dry-run", is_flag=True, help="Show what would be added.")
 def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -> None:
     """Add queries of a log, with the documents that were clicked or praised, to FILE as rows to be reviewed.
@@ -31,16 +27,17 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
     """
     from rageval_action.core.wording.problem_list import Problems
     from rageval_action.errors import GoldenError
-    from rageval_action.golden import files, table
-    from rageval_action.golden.logs import from_log
+    from rageval_action.golden import containers, input_files
+    from rageval_action.golden.canonical_file import RowFile
     from rageval_action.golden.privacy import Detector
-    from rageval_action.golden.store import RowFile
+    from rageval_action.golden.query_log import from_log
 
-    (part,) = files.require(files.load(log), "rows")
+    (part,) = input_files.require(input_files.load(log), "rows")
     problems = Problems(GoldenError)
     start = part.data.lstrip()[:1]
-    read = table.read_json if start == b"[" else table.read_jsonl if start == b"{" else table.read_csv
-    with files.no_deeper_than_we_can(log):
+    readers = {b"[": containers.read_json, b"{": containers.read_jsonl}
+    read = readers.get(start, containers.read_csv)
+    with input_files.no_deeper_than_we_can(log):
         lines = read(part, problems)
     problems.raise_if_any()
     target = RowFile.open_or_new(Path(file))

@@ -114,7 +114,7 @@ def _write_tagged(golden: GoldenSet, result: Audit, out: str) -> None:
     import msgspec
 
     from rageval_action.golden.audit.variants import tagged
-    from rageval_action.golden.store import encode_row, row_of, write_lines
+    from rageval_action.golden.canonical_file import encode_row, row_of, write_lines
 
     target = refuse_existing(out)
     queries = (

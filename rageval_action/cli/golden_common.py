@@ -36,9 +36,9 @@ def reading_options(function: F) -> F:
 
 def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, str]) -> GoldenSet:
     """The golden set at `location`, read by the options of `reading_options`."""
-    from rageval_action.golden.fields import parse_map
+    from rageval_action.golden.field_names import parse_map
     from rageval_action.golden.formats import read_golden
-    from rageval_action.golden.interface import ReadOptions
+    from rageval_action.golden.reader_types import ReadOptions
 
     options = ReadOptions(
         fields=parse_map(reading["mapped"]),

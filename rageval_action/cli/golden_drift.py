@@ -13,7 +13,7 @@ from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.safe_echo import say
 
 if TYPE_CHECKING:
-    from rageval_action.golden.store import RowFile
+    from rageval_action.golden.canonical_file import RowFile
 
 SHOWN = 20
 """Losses spelled out; `--json` has them all."""
@@ -29,8 +29,8 @@ SHOWN = 20
 def drift(file: str, snapshot: str, old_snapshot: str, patch: str, json_target: str, *, apply_: bool) -> int:
     """List rows that lost their evidence or documents, say why, and propose a patch. Exit code 1 when any did."""
     from rageval_action.cli.output import errors_as_json, write_json, write_text
+    from rageval_action.golden.canonical_file import RowFile, open_golden
     from rageval_action.golden.drift import drift as compare
-    from rageval_action.golden.store import RowFile, open_golden
 
     with errors_as_json(json_target):
         golden = open_golden(Path(file))

@@ -9,7 +9,7 @@ import click
 
 from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
-from rageval_action.cli.value_types import integer, number
+from rageval_action.cli.value_types import integer, number, number_option
 from rageval_action.errors import ConfigError, RagevalError
 from rageval_action.option_values import Option, parse_value
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rageval_action.core.model.snapshot import Encode, Snapshot
-    from rageval_action.golden.generate.asking import Asker
     from rageval_action.golden.generate.budget import Budget
     from rageval_action.golden.generate.funnel import Report
-    from rageval_action.golden.generate.plan import Plan, Settings
+    from rageval_action.golden.generate.generation import Result
+    from rageval_action.golden.generate.model_requests import Asker
     from rageval_action.golden.generate.prices import Price
+    from rageval_action.golden.generate.question_plan import QuestionPlan, Settings
     from rageval_action.golden.generate.roundtrip import Search
-    from rageval_action.golden.generate.run import Result
 
 SHARE = Option(name="style", kind="number")
 
@@ -34,57 +34,26 @@ DEPTH = 10
 @click.command()
 @click.option("--snapshot", required=True, metavar="DIR", help="Index whose chunks are asked about.")
 @click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines; rows are added to it.")
-@click.option(
-    "--questions",
-    type=integer(1),
-    default=100,
-    show_default=True,
-    help="How many to ask for; fewer are kept.",
-)
-@click.option(
-    "--per-chunk", type=integer(1, 100), default=2, show_default=True, help="Questions in one request."
-)
+@number_option("--questions", integer(1), 100, "How many to ask for; fewer are kept.")
+@number_option("--per-chunk", integer(1, 100), 2, "Questions in one request.")
 @click.option("--style", "styles", multiple=True, metavar="NAME=SHARE", help="Share of a style; repeat.")
-@click.option(
-    "--multi",
-    type=number(),
-    default=0.1,
-    show_default=True,
-    help="Share of questions that need two documents.",
-)
-@click.option(
-    "--unanswerable",
-    type=number(),
-    default=0.1,
-    show_default=True,
-    help="Share of questions nothing answers.",
-)
-@click.option(
-    "--seed",
-    type=integer(most=2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Of the sample and the mix of styles.",
-)
+@number_option("--multi", number(), 0.1, "Share of questions that need two documents.")
+@number_option("--unanswerable", number(), 0.1, "Share of questions nothing answers.")
+@number_option("--seed", integer(most=2**32 - 1), 0, "Of the sample and the mix of styles.")
 @click.option("--model", default="claude-haiku-5-5", show_default=True, help="Writes the questions.")
 @click.option("--critic-model", default="", help="Judges them; default: the same model. none: no critic.")
 @click.option("--effort", default="", help="How much the models may think: low (default) to max, or none.")
 @click.option(
     "--batch", is_flag=True, help="Message Batches: half the price, within a day, may be killed and resumed."
 )
-@click.option(
-    "--workers",
-    type=integer(1, 256),
-    default=4,
-    show_default=True,
-    help="Requests at a time, without --batch.",
-)
-@click.option(
+@number_option("--workers", integer(1, 256), 4, "Requests at a time, without --batch.")
+@number_option(
     "--max-cost",
-    type=number(most=1e6),
-    default=0.0,
+    number(most=1e6),
+    0.0,
+    "Hard stop: nothing is sent that could cost more.",
     metavar="USD",
-    help="Hard stop: nothing is sent that could cost more.",
+    show_default=False,
 )
 @text_option("--price", "IN/OUT", "US dollars per million tokens of --model.")
 @text_option("--critic-price", "IN/OUT", "The same for --critic-model.")
@@ -94,25 +63,9 @@ DEPTH = 10
 )
 @text_option("--ledger", "FILE", "Answers paid for; default: OUT.ledger.jsonl.")
 @click.option("--base-url", default="", help="Of the API; default: the SDK's.")
-@click.option(
-    "--poll",
-    type=number(1, 86_400),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Between looks at a batch.",
-)
-@click.option(
-    "--retries", type=integer(most=20), default=4, show_default=True, help="Of the SDK, for one request."
-)
-@click.option(
-    "--timeout",
-    type=number(0.01, 86_400),
-    default=120.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="For one request.",
-)
+@number_option("--poll", number(0.01, 86_400), 30.0, "Between looks at a batch.", metavar="SECONDS")
+@number_option("--retries", integer(most=20), 4, "Of the SDK, for one request.")
+@number_option("--timeout", number(0.01, 86_400), 120.0, "For one request.", metavar="SECONDS")
 @click.option("--searches", default="bm25,dense", show_default=True, help="Of the round trip, or none.")
 @text_option("--embed-model", "NAME|DIR", "For the dense search; default: the snapshot's.")
 def generate(snapshot: str, out: str, **given: Any) -> None:
@@ -121,8 +74,8 @@ def generate(snapshot: str, out: str, **given: Any) -> None:
     The key is read from ANTHROPIC_API_KEY. Every answer is kept in the ledger: a run that was stopped goes on where
     it was, and a second run with the same settings costs nothing.
     """
-    from rageval_action.golden.generate.plan import make_plan
     from rageval_action.golden.generate.prices import price_of
+    from rageval_action.golden.generate.question_plan import make_plan
     from rageval_action.snapshots.interface import open_snapshot
 
     opened = open_snapshot(snapshot)
@@ -143,16 +96,16 @@ def generate(snapshot: str, out: str, **given: Any) -> None:
 def _run(
     opened: Snapshot,
     out: Path,
-    plan: Plan,
+    plan: QuestionPlan,
     settings: Settings,
     prices: dict[str, Price],
     given: dict[str, Any],
 ) -> None:
+    from rageval_action.golden.canonical_file import RowFile
     from rageval_action.golden.generate.budget import Budget
     from rageval_action.golden.generate.client import connect
+    from rageval_action.golden.generate.generation import Generation
     from rageval_action.golden.generate.ledger import Ledger
-    from rageval_action.golden.generate.run import Generation
-    from rageval_action.golden.store import RowFile
 
     budget = Budget(given["max_cost"], prices, batch=given["batch"])
     ledger = Ledger(Path(given["ledger"] or f"{out}.ledger.jsonl"))
@@ -179,7 +132,7 @@ def _run(
 
 
 def _settings(given: dict[str, Any], prices: dict[str, Price], critic: str) -> Settings:
-    from rageval_action.golden.generate.plan import DEFAULT_STYLES, Settings
+    from rageval_action.golden.generate.question_plan import DEFAULT_STYLES, Settings
 
     effort = "" if given["effort"] == "none" else given["effort"] or "low"
     return Settings(
@@ -269,7 +222,7 @@ def _texts(paths: Sequence[str]) -> list[str]:
     return [query.text for path in paths for query in read_golden(path).queries]
 
 
-def _tell_plan(plan: Plan, settings: Settings) -> None:
+def _tell_plan(plan: QuestionPlan, settings: Settings) -> None:
     asked = sum(len(slot.styles) for slot in plan.slots)
     passed = ", ".join(f"{count} {reason}" for reason, count in plan.skipped.items())
     click.echo(
@@ -284,7 +237,7 @@ def _tell_plan(plan: Plan, settings: Settings) -> None:
 
 
 def _tell_estimate(
-    plan: Plan, settings: Settings, prices: dict[str, Price], *, batch: bool, round_trip: bool
+    plan: QuestionPlan, settings: Settings, prices: dict[str, Price], *, batch: bool, round_trip: bool
 ) -> None:
     from rageval_action.golden.generate.estimate import estimate
     from rageval_action.golden.generate.prices import AS_OF

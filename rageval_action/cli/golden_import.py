@@ -25,7 +25,7 @@ def import_(location: str, out: str, snapshot: str, *, force: bool, **reading: s
 
     FILE is a path, a BEIR folder, or queries=FILE,qrels=FILE (and corpus=FILE).
     """
-    from rageval_action.golden.store import encode_row, row_of, write_lines
+    from rageval_action.golden.canonical_file import encode_row, row_of, write_lines
 
     target = refuse_existing(out, force=force)
     chunks = chunks_of(snapshot)

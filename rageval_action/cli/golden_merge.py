@@ -36,8 +36,8 @@ SHOWN = 20
 def merge(a: str, b: str, out: str, on_conflict: OnConflict, json_target: str, *, force: bool) -> None:
     """Compare two reviewed copies of a golden set, show agreement and conflicts, and join them."""
     from rageval_action.cli.output import errors_as_json, write_json
+    from rageval_action.golden.canonical_file import RowFile, encode_row, write_lines
     from rageval_action.golden.merging import merge as join
-    from rageval_action.golden.store import RowFile, encode_row, write_lines
 
     with errors_as_json(json_target):
         merged = join(RowFile.open(Path(a)), RowFile.open(Path(b)), on_conflict)

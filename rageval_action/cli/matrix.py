@@ -13,7 +13,7 @@ from rageval_action.cli.configuration import world
 from rageval_action.cli.options import html_option, json_option, markdown_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, one_on_stdout, write_json, write_text
 from rageval_action.cli.safe_echo import say
-from rageval_action.config import BY_NAME, Config, content, load, parse_file
+from rageval_action.config import BY_NAME, Config, beside, content, load, parse_file
 from rageval_action.errors import ConfigError, RagevalError
 
 KEY = "configurations"
@@ -69,13 +69,8 @@ def _one(name: str, shared: Mapping[str, object], own: object, path: Path) -> Co
     for option in ("golden", "snapshot"):
         if not values.get(option):
             raise ConfigError("config.missing", f"no {option} was given.", where=where)
-        values[option] = _beside(path, str(values[option]))
+        values[option] = beside(path, str(values[option]))
     return load({}, {}, values, where=where)
-
-
-def _beside(file: Path, location: str) -> str:
-    """A relative path of the file, seen from the current folder; `scheme:place` stays as it is."""
-    return location if ":" in location or "=" in location else str(file.parent / location)
 
 
 def _outcome(name: str, config: Config) -> Any:

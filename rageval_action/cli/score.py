@@ -127,7 +127,7 @@ def _scores(values: NDArray[np.float64], queries: Sequence[str]) -> MeasureScore
     return MeasureScores(mean=_defined(mean(values.tolist())), per_query=by_query)
 
 
-def _some(ids: Sequence[str]) -> str:
+def _named(ids: Sequence[str]) -> str:
     """A count with the first few ids."""
     return f"{lists.queries(len(ids))} ({lists.listed(ids, NAMED_QUERIES)})"
 
@@ -135,18 +135,18 @@ def _some(ids: Sequence[str]) -> str:
 def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:
     unanswered = [query for query in judgments if query not in run.rankings]
     if unanswered:
-        text = f"{_some(unanswered)} of the qrels not in the run: scored 0 and counted."
+        text = f"{_named(unanswered)} of the qrels not in the run: scored 0 and counted."
         yield Notice(code="trec.unanswered", text=text)
     unjudged = [query for query in run.rankings if query not in judgments]
     if unjudged:
-        text = f"{_some(unjudged)} of the run not in the qrels: left out."
+        text = f"{_named(unjudged)} of the run not in the qrels: left out."
         yield Notice(code="trec.without-judgments", text=text)
 
 
 def _unmeasured(queries: Sequence[str], relevant: Sequence[int], level: int) -> Iterator[Notice]:
     empty = [query for query, count in zip(queries, relevant, strict=True) if not count]
     if empty:
-        text = f"{_some(empty)} with no judgment of grade {level} or more: scored 0 and counted."
+        text = f"{_named(empty)} with no judgment of grade {level} or more: scored 0 and counted."
         yield Notice(code="trec.nothing-relevant", text=text)
 
 

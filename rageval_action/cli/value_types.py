@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from rageval_action.option_values import Option, parse_value
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class ClickValue(click.ParamType[Any]):
@@ -32,3 +35,8 @@ def integer(least: int = 0, most: int = 1_000_000) -> ClickValue:
 def number(least: float = 0, most: float = 1) -> ClickValue:
     """A number between `least` and `most`."""
     return ClickValue(Option(name="", kind="number", least=least, most=most))
+
+
+def number_option(name: str, of: ClickValue, default: float, text: str, **more: Any) -> Callable[[F], F]:
+    """A click option for a number, with its default in the help."""
+    return click.option(name, type=of, default=default, help=text, **{"show_default": True, **more})

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rageval_action.core.model.record import RECORD, RECORD_BYTES, decode_record
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import RagevalError, RecordError
 from rageval_action.github import artifact_download
 from rageval_action.github.api import Api
@@ -77,7 +78,7 @@ def gather(
             lost += 1
             notes.append(f"the record of {run.head_sha[:10]}: {error.message}")
     if expired:
-        notes.append(f"expired: the records of {_some(expired)}.")
+        notes.append(f"expired: the records of {listed([sha[:10] for sha in expired], NAMED)}.")
     return Gathered(fetched=fetched, lost=lost, notes=tuple(notes))
 
 
@@ -110,8 +111,3 @@ def _record(api: Api, item: Artifact, run: WorkflowRun) -> bytes:
     if decode_record(data, place=f"artifact {item.id}").git.sha != run.head_sha:
         raise RecordError("record.other-commit", "it is of another commit than the run that made it.")
     return data
-
-
-def _some(shas: list[str]) -> str:
-    named = ", ".join(sha[:10] for sha in shas[:NAMED])
-    return f"{named} and {len(shas) - NAMED:,} more" if len(shas) > NAMED else named

@@ -10,33 +10,20 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rageval_action.core.model.types import Evidence, GoldenSet, Notice, QueryAcl, Review, Source
-from rageval_action.golden.builder import Builder, Id, Row
-from rageval_action.golden.explain import explain, unknown_keys
-from rageval_action.golden.files import joint_sha256, require
+from rageval_action.core.model.types import GoldenSet, Notice
+from rageval_action.golden.input_files import joint_sha256, require
+from rageval_action.golden.query_builder import GoldenRow, QueryBuilder
+from rageval_action.golden.row_faults import explain, unknown_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rageval_action.golden.interface import Parts, ReadOptions
+    from rageval_action.golden.reader_types import Parts, ReadOptions
 
 
-class CanonicalRow(Row, kw_only=True, gc=False, rename={"text": "query"}):
+class CanonicalRow(GoldenRow, kw_only=True, gc=False):
     """A line under its wire names. `provenance` (how a generated row came about) does not bear on scores."""
 
-    id: Id
-    text: str
-    relevant: dict[str, int] | list[Id] = msgspec.field(default_factory=list)
-    any_of: tuple[tuple[Id, ...], ...] = ()
-    evidence: tuple[Evidence, ...] = ()
-    answerable: bool = True
-    tags: tuple[str, ...] = ()
-    type: str = ""
-    lang: str = ""
-    acl: QueryAcl | None = None
-    source: Source = "human"
-    review: Review = "accepted"
-    group: str = ""
     provenance: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
@@ -56,7 +43,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     """
     del options
     (part,) = require(parts, "rows")
-    builder = Builder(part.path)
+    builder = QueryBuilder(part.path)
     reader = _LineReader(builder)
     for number, line in enumerate(part.data.split(b"\n"), start=1):
         reader.read(line, number)
@@ -73,7 +60,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
 class _LineReader:
     """Decodes lines; once it has met an unknown key it looks for them first and no longer fails on each."""
 
-    def __init__(self, builder: Builder) -> None:
+    def __init__(self, builder: QueryBuilder) -> None:
         self._builder = builder
         self._strict: Callable[[bytes], _Strict] = msgspec.json.Decoder(_Strict).decode
         self._loose: Callable[[bytes], CanonicalRow] = msgspec.json.Decoder(CanonicalRow).decode

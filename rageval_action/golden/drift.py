@@ -14,14 +14,15 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.core.labels.evidence import locate, resolve
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.types import Evidence
-from rageval_action.golden.text import fold, shingles
+from rageval_action.golden.shared_words import shingles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rageval_action.core.model.types import Chunk, Query
-    from rageval_action.golden.store import RowDict
+    from rageval_action.golden.canonical_file import RowDict
 
 Why: TypeAlias = Literal["edited", "moved", "re-chunked", "re-identified", "renamed", "deleted", "shifted"]
 """`edited`: the passage reads otherwise now; `moved`: it stands in another document; `re-chunked`: its text lies in
@@ -95,7 +96,7 @@ class _Index:
         self.by_text: dict[str, Chunk] = {}
         for chunk in new:
             self.by_doc.setdefault(chunk.doc, []).append(chunk)
-            self.by_text.setdefault(fold(chunk.text), chunk)
+            self.by_text.setdefault(fold_case(chunk.text), chunk)
         self.old_docs: dict[str, list[Chunk]] = {}
         for chunk in old:
             self.old_docs.setdefault(chunk.doc, []).append(chunk)
@@ -116,8 +117,8 @@ class _Index:
 
     def elsewhere(self, quote: str) -> Chunk | None:
         """A chunk of any document that holds the quote."""
-        wanted = fold(quote)
-        return next((chunk for chunk in self.new if wanted in fold(chunk.text)), None)
+        wanted = fold_case(quote)
+        return next((chunk for chunk in self.new if wanted in fold_case(chunk.text)), None)
 
     def edited(self, doc: str, quote: str) -> str:
         """The passage of the document most like the quote, verbatim; empty when none is alike."""
@@ -125,7 +126,9 @@ class _Index:
         for chunk in self.by_doc.get(doc, ()):
             window = _closest(quote, chunk.text)
             ratio = (
-                SequenceMatcher(None, fold(quote), fold(window), autojunk=False).ratio() if window else 0.0
+                SequenceMatcher(None, fold_case(quote), fold_case(window), autojunk=False).ratio()
+                if window
+                else 0.0
             )
             if ratio > best:
                 best, found = ratio, window
@@ -134,7 +137,7 @@ class _Index:
     def renamed(self, doc: str) -> str:
         """The document that now holds most of an old one's chunks, also inside larger ones; empty when none does."""
         own = self.old_docs.get(doc, ())
-        places = (self.by_text.get(fold(one.text)) or self.elsewhere(one.text) for one in own)
+        places = (self.by_text.get(fold_case(one.text)) or self.elsewhere(one.text) for one in own)
         homes = Counter(place.doc for place in places if place is not None)
         name, count = homes.most_common(1)[0] if homes else ("", 0)
         return name if own and count >= SHARED * len(own) else ""
@@ -225,7 +228,7 @@ def _ids(query: Query, row: RowDict, index: _Index) -> list[Loss]:
 def _id_loss(name: str, index: _Index) -> tuple[Why, list[str]]:
     chunk = index.old.get(name)
     if chunk is not None:
-        same = index.by_text.get(fold(chunk.text))
+        same = index.by_text.get(fold_case(chunk.text))
         if same is not None:
             return "re-identified", [same.id]
         heirs = index.heirs(chunk)

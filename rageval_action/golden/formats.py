@@ -6,27 +6,27 @@ import importlib
 from typing import TYPE_CHECKING
 
 from rageval_action.errors import ConfigError
-from rageval_action.golden import files
-from rageval_action.golden.interface import ReadOptions
+from rageval_action.golden import input_files
+from rageval_action.golden.reader_types import ReadOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from rageval_action.core.model.types import GoldenSet
-    from rageval_action.golden.interface import Reader
+    from rageval_action.golden.reader_types import Reader
 
 FORMATS: dict[str, str] = {
     "canonical": "rageval_action.golden.canonical:read",
-    "jsonl": "rageval_action.golden.rows:read_jsonl",
-    "json": "rageval_action.golden.rows:read_json",
-    "csv": "rageval_action.golden.rows:read_csv",
-    "yaml": "rageval_action.golden.rows:read_yaml",
-    "parquet": "rageval_action.golden.rows:read_parquet",
+    "jsonl": "rageval_action.golden.foreign_rows:read_jsonl",
+    "json": "rageval_action.golden.foreign_rows:read_json",
+    "csv": "rageval_action.golden.foreign_rows:read_csv",
+    "yaml": "rageval_action.golden.foreign_rows:read_yaml",
+    "parquet": "rageval_action.golden.foreign_rows:read_parquet",
     "trec": "rageval_action.golden.trec:read",
     "llamaindex": "rageval_action.golden.llamaindex:read",
     "squad": "rageval_action.golden.squad:read",
 }
-"""Format -> `module:function`, a `golden.interface.Reader`; looked up only when that format is read."""
+"""Format -> `module:function`, a `golden.reader_types.Reader`; looked up only when that format is read."""
 
 
 def read_golden(
@@ -52,11 +52,11 @@ def read_golden(
             f'there is no golden-set format "{format}".',
             hint=f"Choose one of: auto, {', '.join(sorted(FORMATS))}.",
         )
-    parts = files.load(location)
+    parts = input_files.load(location)
     name = format
-    with files.no_deeper_than_we_can(location):
+    with input_files.no_deeper_than_we_can(location):
         if format == "auto":
-            from rageval_action.golden.detect import detect
+            from rageval_action.golden.format_detection import detect
 
             name = detect(parts)
         return _reader(name)(parts, options or ReadOptions())

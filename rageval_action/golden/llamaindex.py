@@ -10,12 +10,12 @@ from msgspec import Struct
 from rageval_action.core.model.types import GoldenSet, Notice
 from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
-from rageval_action.golden.builder import Builder, Row
-from rageval_action.golden.files import joint_sha256, require
-from rageval_action.golden.table import not_json
+from rageval_action.golden.containers import not_json
+from rageval_action.golden.input_files import joint_sha256, require
+from rageval_action.golden.query_builder import GoldenRow, QueryBuilder
 
 if TYPE_CHECKING:
-    from rageval_action.golden.interface import Parts, ReadOptions
+    from rageval_action.golden.reader_types import Parts, ReadOptions
 
 
 class _Set(Struct):
@@ -36,11 +36,11 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         table = msgspec.json.decode(part.data, type=_Set)
     except msgspec.MsgspecError as fault:
         raise GoldenError("golden.bad-json", not_json(fault), where=part.path) from fault
-    builder = Builder(part.path, repeats="note")
+    builder = QueryBuilder(part.path, repeats="note")
     unjudged = [name for name in table.queries if name not in table.relevant_docs]
     for row, (name, text) in enumerate(table.queries.items(), start=1):
         if name in table.relevant_docs:
-            builder.add(Row(id=name, text=text, relevant=list(table.relevant_docs[name])), row)
+            builder.add(GoldenRow(id=name, text=text, relevant=list(table.relevant_docs[name])), row)
     for name in table.relevant_docs:
         if name not in table.queries:
             builder.problems.add("golden.no-topic", part.path, f'"{name}" has judgments but no query.')

@@ -9,7 +9,7 @@ from msgspec import Struct
 from rageval_action.golden.agreement import Agreement, agreement
 
 if TYPE_CHECKING:
-    from rageval_action.golden.store import RowDict, RowFile
+    from rageval_action.golden.canonical_file import RowDict, RowFile
 
 OnConflict: TypeAlias = Literal["pending", "a", "b", "strict"]
 """What becomes of a row that the two see differently: it waits, one of them decides, or only what both say stays."""

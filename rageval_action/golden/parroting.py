@@ -1,6 +1,6 @@
 """How much a question copies the passage it should find. Such questions flatter lexical search.
 
-Measured on folded text (NFKC, case) with words, and pairs of characters for CJK: `golden.text`.
+Measured on folded text (NFKC, case) with words, and pairs of characters for CJK: `core.labels.tokens`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rageval_action.golden.text import content_tokens, is_cjk_token, longest_run, tokens
+from rageval_action.core.labels.tokens import is_cjk, tokens
+from rageval_action.golden.shared_words import content_tokens, longest_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     Attributes:
         overlap: more than this share of content tokens, for questions of `few` of them or more.
         few: below this many content tokens overlap says nothing (a keyword query must share its keyword).
-        copied: a run of this many tokens or more; of CJK characters, `copied_cjk` pairs or more.
+        copied: a run of this many words or more; of CJK characters, `copied_cjk` pairs or more; a run of both when its
+            shares of the two make up a whole.
     """
 
     overlap: float = 0.9
@@ -56,8 +58,8 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     def complaint(self, found: Parroting) -> str:
         """Why the question is too close to the passage; empty when it is not."""
-        longest = self.copied_cjk if found.run and all(map(is_cjk_token, found.run)) else self.copied
-        if found.copied >= longest:
+        pairs = sum(map(is_cjk, found.run))
+        if (found.copied - pairs) / self.copied + pairs / self.copied_cjk >= 1:
             return f"copies {found.copied} tokens in a row"
         if found.content >= self.few and found.overlap > self.overlap:
             return f"{found.overlap:.0%} of its content words are the passage's"
@@ -101,7 +103,7 @@ def rare_identifiers(passage: str, frequencies: Mapping[str, int], *, at_most: i
 
 
 def _looks_like_identifier(token: str) -> bool:
-    if len(token) < _RARE_LENGTH or is_cjk_token(token):
+    if len(token) < _RARE_LENGTH or is_cjk(token):
         return False
     digits = any(character.isdigit() for character in token)
     letters = any(character.isalpha() for character in token)

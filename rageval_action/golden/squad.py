@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden.builder import Builder
-from rageval_action.golden.corpus import read_corpus
-from rageval_action.golden.files import require
-from rageval_action.golden.rows import IMPORT, from_lines
-from rageval_action.golden.table import Line, not_json
+from rageval_action.golden.containers import Line, not_json
+from rageval_action.golden.corpus_file import read_corpus
+from rageval_action.golden.foreign_rows import IMPORT, from_lines
+from rageval_action.golden.input_files import require
+from rageval_action.golden.query_builder import QueryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rageval_action.core.model.types import GoldenSet
-    from rageval_action.golden.interface import Parts, ReadOptions
+    from rageval_action.golden.reader_types import Parts, ReadOptions
 
 
 def read(parts: Parts, options: ReadOptions) -> GoldenSet:
@@ -50,7 +50,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
             else f"the nesting is not SQuAD's: {fault!r}."
         )
         raise GoldenError("golden.bad-json", text, where=part.path) from fault
-    return from_lines(lines, parts, options, "squad", Builder(part.path, repeats="note"))
+    return from_lines(lines, parts, options, "squad", QueryBuilder(part.path, repeats="note"))
 
 
 def _rows(table: Any) -> Iterator[dict[str, Any]]:

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from rageval_action.core.model.types import GoldenSet, Notice
 from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
-from rageval_action.golden.builder import Builder, Row
-from rageval_action.golden.corpus import read_corpus
-from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.judgments import Grades, read_judgments
-from rageval_action.golden.topics import Topic, read_topics
+from rageval_action.golden.corpus_file import read_corpus
+from rageval_action.golden.input_files import joint_path, joint_sha256, require
+from rageval_action.golden.judgment_file import Grades, read_judgments
+from rageval_action.golden.query_builder import GoldenRow, QueryBuilder
+from rageval_action.golden.topic_file import Topic, read_topics
 
 if TYPE_CHECKING:
-    from rageval_action.golden.interface import Part, Parts, ReadOptions
+    from rageval_action.golden.reader_types import Part, Parts, ReadOptions
 
 
 def read(parts: Parts, options: ReadOptions) -> GoldenSet:
@@ -32,14 +32,14 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     topics_part, qrels_part = require(parts, "topics", "qrels", optional=("corpus",))
     found = read_judgments(qrels_part, options)
     judged = _nfc(found.grades)
-    builder = Builder(topics_part.path, repeats="note")
+    builder = QueryBuilder(topics_part.path, repeats="note")
     topics = read_topics(topics_part, builder.problems)
     builder.problems.raise_if_any()
     known = {_key(topic): topic for topic in topics}
     _check_overlap(judged, known, qrels_part.path)
     for topic in topics:
         if _key(topic) in judged:
-            builder.add(Row(id=topic.id, text=topic.text, relevant=judged[_key(topic)]), topic.line)
+            builder.add(GoldenRow(id=topic.id, text=topic.text, relevant=judged[_key(topic)]), topic.line)
     queries, notices = builder.finish()
     more = [Notice(code="golden.detected", text=f"judgments read as {found.layout}.", where=qrels_part.path)]
     more += _unjudged([name for name in known if name not in judged], topics_part.path)

@@ -10,15 +10,15 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from rageval_action.core.labels.tokens import CJK, CJK_RUN, HAN, cut
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
     from rageval_action.retrievers.options import Options
 
-HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003347f\u3005\u3007"
-SYLLABLES = (
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\uac00-\ud7a3"  # kana, hangul; not the middle dot
-)
+ANALYSIS = 2
+"""Version of `mixed` and `bigrams` in a run's parameters. 2: the characters of each script are those of Unicode 16
+(half-width and small katakana, Hangul jamo and rare ideographs are new), and kana and Hangul are runs of their own."""
 
 WORD = re.compile(r"(?u)\b\w\w+\b")
 """Words of two characters or more: bm25s's own default (as scikit-learn's CountVectorizer has it)."""
@@ -26,8 +26,8 @@ WORD = re.compile(r"(?u)\b\w\w+\b")
 BIGRAMS = re.compile(f"([{HAN}]+)|[a-z0-9]+")
 """Runs of Han characters, and runs of ASCII letters and digits (after lower-casing); all else separates."""
 
-MIXED = re.compile(f"([{HAN}]+|[{SYLLABLES}]+)|[^\\W{HAN}{SYLLABLES}]{{2,}}")
-"""Runs of Han, kana or hangul, and Unicode words of two characters or more between them."""
+MIXED = re.compile(f"({CJK_RUN})|[^\\W{CJK}]{{2,}}")
+"""Runs of Han, kana or Hangul, and Unicode words of two characters or more between them."""
 
 HAN_FOLDINGS = ("none", "t2s", "s2t", "tw2s", "s2tw", "hk2s", "s2hk", "tw2sp", "s2twp")
 STEMMERS = (
@@ -59,7 +59,10 @@ class Analyzer:
     """
 
     def __init__(self, options: Options) -> None:
-        self._split = _SPLITTERS[options.text("tokens", "mixed", choices=tuple(_SPLITTERS))]
+        cutting = options.text("tokens", "mixed", choices=tuple(_SPLITTERS))
+        self._split = _SPLITTERS[cutting]
+        if cutting != "words":
+            options.recorded["analysis"] = ANALYSIS
         form = options.text("normalise", "none", choices=("none", "nfc", "nfkc"))
         wide = options.flag("fold_width", default=False)
         han = options.text("fold_han", "none", choices=HAN_FOLDINGS)
@@ -89,23 +92,12 @@ def words(text: str) -> list[str]:
 
 def bigrams(text: str) -> list[str]:
     """Overlapping pairs of Han characters (a lone one stands for itself) and runs of `a-z0-9`."""
-    return _pairs(BIGRAMS, text)
+    return cut(BIGRAMS, text)
 
 
 def mixed(text: str) -> list[str]:
     """Overlapping pairs inside Han, kana and hangul runs; Unicode words between them."""
-    return _pairs(MIXED, text)
-
-
-def _pairs(pattern: re.Pattern[str], text: str) -> list[str]:
-    found: list[str] = []
-    for match in pattern.finditer(text):
-        run = match.group(0)
-        if match.group(1) is None or len(run) == 1:
-            found.append(run)
-        else:
-            found.extend(run[at : at + 2] for at in range(len(run) - 1))
-    return found
+    return cut(MIXED, text)
 
 
 _SPLITTERS: dict[str, Callable[[str], list[str]]] = {"mixed": mixed, "words": words, "bigrams": bigrams}

@@ -12,7 +12,7 @@ import pytest
 from rageval_action.core.model.types import Chunk, GoldenSet
 from rageval_action.errors import GoldenError
 from rageval_action.golden.formats import FORMATS, read_golden
-from rageval_action.golden.interface import ReadOptions
+from rageval_action.golden.reader_types import ReadOptions
 
 ROWS = [
     {"id": "q1", "query": "Where is the café?", "relevant": ["d1"]},

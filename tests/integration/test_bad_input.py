@@ -16,7 +16,7 @@ import pytest
 from rageval_action.cli.main import run
 from rageval_action.cli.output import write_json, write_text
 from rageval_action.errors import ConfigError, GoldenError
-from rageval_action.golden.store import write_lines
+from rageval_action.golden.canonical_file import write_lines
 from tests.small_project import DIMENSION, DOCUMENTS, GOLDEN, ROOT, rageval, write_golden, write_index
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12\n"

@@ -318,7 +318,10 @@ GATE = "Example: {measure: recall@5, max_drop: 0.02}."
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("retriever: {name: bm25, k1: much}\n", "ci.yml: retriever bm25, option k1: 'much' is not a number."),
+        (
+            "retriever: {name: bm25, k1: much}\n",
+            'ci.yml: retriever bm25, option k1: "much" is not a number from 0 to 100.',
+        ),
         (
             "retriever: {name: bm25, stoppwords: none}\n",
             'ci.yml: retriever bm25: the retriever bm25 has no option "stoppwords". Did you mean stopwords?',

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -13,6 +11,7 @@ from rageval_action.core.comparing.loss_clusters import advice_of
 from rageval_action.core.comparing.query_changes import UPWARDS, QueryChange
 from rageval_action.core.judging.sentences.cause_words import ADVICE, CAUSES
 from rageval_action.core.labels.judged_items import Item, unit_name
+from rageval_action.core.labels.tokens import tokens
 from rageval_action.core.measuring.query_layout import QueryLayout, QueryPair, answerable
 from rageval_action.core.measuring.slices import names
 from rageval_action.core.model.corpus import hash64
@@ -20,9 +19,6 @@ from rageval_action.core.model.record import QueryRow
 from rageval_action.core.model.types import Hit, Unit
 
 MOST_RIVALS = 5
-
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_WORD = re.compile(f"[{_CJK}]+|[^\\W{_CJK}]+")
 
 
 class Passage(Struct, frozen=True, kw_only=True):
@@ -217,21 +213,10 @@ def _rivals(pair: QueryPair, texts: Mapping[str, str]) -> tuple[Rival, ...]:
     )
 
 
-def words(text: str) -> frozenset[str]:
-    """Words in NFKC without case; runs of Chinese and Japanese characters as overlapping pairs."""
-    found: set[str] = set()
-    for run in _WORD.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if re.match(f"[{_CJK}]", run) and len(run) > 1:
-            found.update(run[at : at + 2] for at in range(len(run) - 1))
-        else:
-            found.add(run)
-    return frozenset(found)
-
-
 def overlap(query: str, text: str) -> float | None:
     """Share of the query's words that are in `text`; None for a query without words."""
-    asked = words(query)
-    return len(asked & words(text)) / len(asked) if asked else None
+    asked = set(tokens(query))
+    return len(asked.intersection(tokens(text))) / len(asked) if asked else None
 
 
 def find(rows: Sequence[QueryRow], wanted: str) -> list[QueryRow]:
@@ -239,5 +224,5 @@ def find(rows: Sequence[QueryRow], wanted: str) -> list[QueryRow]:
     exact = [row for row in rows if row.query_id == wanted]
     plain = wanted.casefold()
     whole = exact or [row for row in rows if plain in row.query.casefold()]
-    asked = words(wanted)
-    return whole or [row for row in rows if asked and asked <= words(row.query)]
+    asked = set(tokens(wanted))
+    return whole or [row for row in rows if asked and asked.issubset(tokens(row.query))]

@@ -17,7 +17,13 @@ from msgspec.structs import replace
 from rageval_action.core.measuring.measures import headline_measure, parse_measure
 from rageval_action.core.model.record import Cutoff
 from rageval_action.core.statistics.drop_rules import DEFAULT_RULE, Rule
-from rageval_action.core.wording.field_checks import Kind, check_fields, check_value, kinds_of, required_of
+from rageval_action.core.wording.field_checks import (
+    FieldKind,
+    check_fields,
+    check_value,
+    kinds_of,
+    required_of,
+)
 from rageval_action.errors import ConfigError
 
 FailOn: TypeAlias = Literal["fail", "inconclusive", "never"]
@@ -149,7 +155,7 @@ def parse_policy(raw: Mapping[str, object], *, where: str) -> Policy:
     )
 
 
-def _value(value: object, kind: Kind, name: str, where: str) -> Any:
+def _value(value: object, kind: FieldKind, name: str, where: str) -> Any:
     try:
         check_value(name, value, kind)
     except ValueError as error:
@@ -168,7 +174,7 @@ def _gate(entry: object, where: str) -> Gate:
 
 
 def _gate_of(entry: object) -> Gate:
-    known: dict[str, Kind] = {}
+    known: dict[str, FieldKind] = {}
     for one in GATES.values():
         known.update(kinds_of(one))
     given = {name: value for name, value in check_fields(entry, known).items() if value != ""}

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rageval_action.core.model.types import Chunk, Hit, Query, QueryAcl, Ranking, Run
-
-
-class Violation(Struct, frozen=True, kw_only=True):
-    """A chunk that the query's principal may not see was returned at this rank."""
-
-    query_id: str
-    chunk_id: str
-    rank: int
 
 
 def audit(run: Run, queries: Sequence[Query], chunks: Mapping[str, Chunk]) -> Run:
@@ -43,16 +34,6 @@ def audit(run: Run, queries: Sequence[Query], chunks: Mapping[str, Chunk]) -> Ru
         for ranking in run.rankings
     )
     return replace(run, rankings=rankings)
-
-
-def violations(run: Run) -> tuple[Violation, ...]:
-    """The hits of an audited run that may not be seen, in the order of the run."""
-    return tuple(
-        Violation(query_id=ranking.query_id, chunk_id=hit.id, rank=hit.rank)
-        for ranking in run.rankings
-        for hit in ranking.hits
-        if hit.acl_allowed is False
-    )
 
 
 def _audited(

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from rageval_action.core.labels.evidence import resolve, unresolved
 from rageval_action.core.labels.linking_notes import (
-    Asked,
-    Kind,
+    IdKind,
+    JudgedQuery,
     Missing,
     missing_notices,
     mixed_units,
@@ -80,7 +80,7 @@ def link(golden: GoldenSet, chunks: Sequence[Chunk], unit: UnitChoice) -> Linked
     bare = [row for row in asked if not (row.by_evidence or row.grades or row.groups)]
     if bare:
         raise no_judgment(golden, bare)
-    corpus = _Corpus(chunks, asked)
+    corpus = _JudgedIds(chunks, asked)
     kind = corpus.kind(golden, asked, unit)
     headline = _headline(asked, kind, unit)
     judgments = _judgments(asked, corpus, as_items=headline == "evidence" and kind == "document")
@@ -102,8 +102,8 @@ def _nfc(name: str) -> str:
     return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
-def _asked(query: Query, unit: UnitChoice) -> Asked:
-    return Asked(
+def _asked(query: Query, unit: UnitChoice) -> JudgedQuery:
+    return JudgedQuery(
         query=query,
         grades={_nfc(name): grade for name, grade in query.relevant.items()},
         groups=tuple(tuple(map(_nfc, group)) for group in query.any_of),
@@ -111,10 +111,10 @@ def _asked(query: Query, unit: UnitChoice) -> Asked:
     )
 
 
-class _Corpus:
+class _JudgedIds:
     """What the snapshot holds of the judged ids; one pass over the chunks each."""
 
-    def __init__(self, chunks: Sequence[Chunk], asked: Sequence[Asked]) -> None:
+    def __init__(self, chunks: Sequence[Chunk], asked: Sequence[JudgedQuery]) -> None:
         wanted = {name for row in asked if not row.by_evidence for name in row.wanted}
         quoted = {_nfc(item.doc) for row in asked if row.by_evidence for item in row.query.evidence}
         self._chunks = chunks
@@ -122,7 +122,7 @@ class _Corpus:
         self._ids = {chunk.id for chunk in chunks if chunk.id in wanted}
         self.quoted = self.chunks_of(quoted)
 
-    def held(self, kind: Kind) -> set[str]:
+    def held(self, kind: IdKind) -> set[str]:
         """The judged ids that name a document, or a chunk."""
         return self._documents if kind == "document" else self._ids
 
@@ -135,7 +135,7 @@ class _Corpus:
                     found.setdefault(chunk.doc, []).append(chunk)
         return found
 
-    def kind(self, golden: GoldenSet, asked: Sequence[Asked], unit: UnitChoice) -> Kind:
+    def kind(self, golden: GoldenSet, asked: Sequence[JudgedQuery], unit: UnitChoice) -> IdKind:
         """What judged ids name: as asked, else where more of them are found.
 
         Raises:
@@ -149,13 +149,13 @@ class _Corpus:
         return "chunk" if only_chunks else "document"
 
 
-def _headline(asked: Sequence[Asked], kind: Kind, unit: UnitChoice) -> Unit:
+def _headline(asked: Sequence[JudgedQuery], kind: IdKind, unit: UnitChoice) -> Unit:
     if unit != "auto":
         return unit
     return "evidence" if asked and all(row.by_evidence for row in asked) else kind
 
 
-def _judgments(asked: Sequence[Asked], corpus: _Corpus, *, as_items: bool) -> dict[str, Judgments]:
+def _judgments(asked: Sequence[JudgedQuery], corpus: _JudgedIds, *, as_items: bool) -> dict[str, Judgments]:
     """Query id -> judgments; `as_items` turns judged documents into evidence items."""
     quotes = [row for row in asked if row.by_evidence]
     # One call for all queries, since a document is joined once a call.
@@ -179,7 +179,9 @@ def _whole_documents(group: Sequence[str], chunks_of: dict[str, list[Chunk]]) ->
     return EvidenceItem.whole(group, chunks)
 
 
-def _missing(asked: Sequence[Asked], judgments: dict[str, Judgments], held: set[str]) -> dict[str, Missing]:
+def _missing(
+    asked: Sequence[JudgedQuery], judgments: dict[str, Judgments], held: set[str]
+) -> dict[str, Missing]:
     """What the snapshot does not hold, by query id, in the order of the set."""
     found: dict[str, Missing] = {}
     for row in asked:
@@ -193,7 +195,7 @@ def _missing(asked: Sequence[Asked], judgments: dict[str, Judgments], held: set[
     return found
 
 
-def _found(row: Asked, missing: Missing | None) -> bool:
+def _found(row: JudgedQuery, missing: Missing | None) -> bool:
     """True when the snapshot holds anything that the query asks for."""
     asked = len(row.query.evidence) if row.by_evidence else len(row.wanted)
     return asked > (len(missing.names) if missing else 0)

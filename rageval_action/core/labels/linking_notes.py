@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rageval_action.core.model.types import Chunk, GoldenSet, Unit, UnitChoice
 
-Kind: TypeAlias = Literal["document", "chunk"]
+IdKind: TypeAlias = Literal["document", "chunk"]
 """What a judged id names."""
 
 MOST_LISTED = 20
@@ -26,7 +26,7 @@ _MOST_EXAMPLES = 3
 _MOST_QUOTED = 80  # characters of a quote that are shown
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class JudgedQuery(Struct, frozen=True, kw_only=True):
     """An answerable query and how it is judged: ids in NFC, or its evidence."""
 
     query: Query
@@ -70,7 +70,7 @@ def place(golden: GoldenSet, query: Query) -> str:
     return f"{golden.path}:{query.line}" if query.line else golden.path
 
 
-def no_judgment(golden: GoldenSet, bare: Sequence[Asked]) -> GoldenError:
+def no_judgment(golden: GoldenSet, bare: Sequence[JudgedQuery]) -> GoldenError:
     """Refusal of answerable queries that say nothing about what should be found."""
     more = f" {len(bare) - 1} more queries have none either." if len(bare) > 1 else ""
     return GoldenError(
@@ -82,7 +82,7 @@ def no_judgment(golden: GoldenSet, bare: Sequence[Asked]) -> GoldenError:
 
 
 def mixed_units(
-    golden: GoldenSet, asked: Sequence[Asked], documents: AbstractSet[str], chunks: AbstractSet[str]
+    golden: GoldenSet, asked: Sequence[JudgedQuery], documents: AbstractSet[str], chunks: AbstractSet[str]
 ) -> GoldenError:
     """Refusal of a set that judges some queries by document and others by chunk."""
     return GoldenError(
@@ -94,7 +94,7 @@ def mixed_units(
     )
 
 
-def _examples(golden: GoldenSet, asked: Sequence[Asked], names: AbstractSet[str]) -> str:
+def _examples(golden: GoldenSet, asked: Sequence[JudgedQuery], names: AbstractSet[str]) -> str:
     found: dict[str, str] = {}
     for row in asked:
         for name in row.wanted:
@@ -105,7 +105,7 @@ def _examples(golden: GoldenSet, asked: Sequence[Asked], names: AbstractSet[str]
 
 
 def no_match(
-    golden: GoldenSet, missing: dict[str, Missing], kind: Kind, chunks: Sequence[Chunk]
+    golden: GoldenSet, missing: dict[str, Missing], kind: IdKind, chunks: Sequence[Chunk]
 ) -> GoldenError:
     """Refusal of a set of which the snapshot holds nothing: it belongs to another corpus, or to other ids."""
     count = sum(len(gone.names) for gone in missing.values())
@@ -126,7 +126,7 @@ def no_match(
 
 
 def missing_notices(
-    golden: GoldenSet, missing: dict[str, Missing], kind: Kind, chunks: Sequence[Chunk]
+    golden: GoldenSet, missing: dict[str, Missing], kind: IdKind, chunks: Sequence[Chunk]
 ) -> tuple[Notice, ...]:
     """One notice for each of the first missing ids and quotes, and one that counts the others."""
     ids = [(gone.query, name) for gone in missing.values() for name in gone.ids]
@@ -164,7 +164,7 @@ class _Reasons:
     """Why a few ids and quotes are not found; looks through the whole snapshot, but only when there are any."""
 
     def __init__(
-        self, kind: Kind, chunks: Sequence[Chunk], *, names: Sequence[str], documents: Sequence[str]
+        self, kind: IdKind, chunks: Sequence[Chunk], *, names: Sequence[str], documents: Sequence[str]
     ) -> None:
         self._kind = kind
         own, other = (_documents, _ids) if kind == "document" else (_ids, _documents)
@@ -202,8 +202,8 @@ def _suggestion(near: str | None) -> str:
 
 def unit_notices(
     golden: GoldenSet,
-    asked: Sequence[Asked],
-    units: tuple[UnitChoice, Unit, Kind],
+    asked: Sequence[JudgedQuery],
+    units: tuple[UnitChoice, Unit, IdKind],
     missing: dict[str, Missing],
 ) -> tuple[Notice, ...]:
     """How the unit was found, and every query that is not judged as the unit, or its own row, would have it.
@@ -215,7 +215,7 @@ def unit_notices(
     named = [row for row in asked if not row.by_evidence]
     notices = [_unit_found(golden, asked, unit, missing)] if choice == "auto" and asked else []
 
-    def note(code: str, rows: Sequence[Asked], text: str) -> None:
+    def note(code: str, rows: Sequence[JudgedQuery], text: str) -> None:
         if rows:
             notices.append(
                 Notice(
@@ -249,7 +249,9 @@ def unit_notices(
     return tuple(notices)
 
 
-def _unit_found(golden: GoldenSet, asked: Sequence[Asked], unit: Unit, missing: dict[str, Missing]) -> Notice:
+def _unit_found(
+    golden: GoldenSet, asked: Sequence[JudgedQuery], unit: Unit, missing: dict[str, Missing]
+) -> Notice:
     if unit == "evidence":
         total = sum(len(row.query.evidence) for row in asked)
         found = total - sum(len(gone.quotes) for gone in missing.values())

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from rageval_action.core.labels.judged_items import items_of
 from rageval_action.core.labels.label_transfer import Kept, Side, evidence_of
-from rageval_action.core.labels.linking_notes import Asked
+from rageval_action.core.labels.linking_notes import JudgedQuery
 from rageval_action.core.measuring.measures import Measure
 from rageval_action.core.measuring.miss_causes import diagnose
 from rageval_action.core.measuring.query_layout import lay_out
@@ -99,7 +99,7 @@ def _judgments(query: Query, row: QueryRow, unit: Unit, lookup: Lookup, path: st
     """A query's judgments without a corpus at hand to resolve them in; the rules are those of `core.labels.linking`."""
     if not query.answerable:
         return Unanswerable()
-    asked = Asked(
+    asked = JudgedQuery(
         query=query,
         grades={_nfc(name): grade for name, grade in query.relevant.items()},
         groups=tuple(tuple(map(_nfc, group)) for group in query.any_of),

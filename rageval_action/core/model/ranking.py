@@ -18,17 +18,12 @@ def order(ids: Sequence[str], scores: Sequence[float]) -> list[int]:
     return sorted(range(len(ids)), key=lambda at: (scores[at], ids[at]), reverse=True)
 
 
-def unit_ids(hits: Sequence[Hit], unit: Unit) -> list[str]:
-    """The ids that are judged, best first, each once.
+def unit_scores(hits: Sequence[Hit], unit: Unit) -> tuple[list[str], list[float]]:
+    """The ids that are judged and their scores: parallel lists, best first, each id once.
 
     For `chunk` and `evidence` these are chunk ids, for `document` document ids: a document's score is that
     of its best chunk, and ties between documents go by document id, whatever the order of their chunks.
     """
-    return unit_scores(hits, unit)[0]
-
-
-def unit_scores(hits: Sequence[Hit], unit: Unit) -> tuple[list[str], list[float]]:
-    """`unit_ids` with their scores: parallel lists, best first."""
     names = [hit.doc for hit in hits] if unit == "document" else [hit.id for hit in hits]
     best: dict[str, float] = {}
     # Hits nearly always come in order, so the sort is one pass.

@@ -9,10 +9,12 @@ from typing import Literal, TypeAlias, get_args
 from msgspec import Struct
 from msgspec.structs import fields
 
-Kind: TypeAlias = Literal["text", "number", "whole number", "flag", "date", "list"] | tuple[str, ...]
+from rageval_action.core.wording.lists import listed
+
+FieldKind: TypeAlias = Literal["text", "number", "whole number", "flag", "date", "list"] | tuple[str, ...]
 """What a value has to be; several words are the only ones allowed."""
 
-_KINDS: dict[object, Kind] = {
+_KINDS: dict[object, FieldKind] = {
     str: "text",
     float: "number",
     int: "whole number",
@@ -23,7 +25,7 @@ _KINDS: dict[object, Kind] = {
 _LONGEST = 60
 
 
-def kinds_of(struct: type[Struct]) -> dict[str, Kind]:
+def kinds_of(struct: type[Struct]) -> dict[str, FieldKind]:
     """What each field of a struct has to be, by the name that stands in a file."""
     return {field.encode_name: _KINDS.get(field.type) or get_args(field.type) for field in fields(struct)}
 
@@ -41,7 +43,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def check_value(name: str, value: object, kind: Kind) -> None:
+def check_value(name: str, value: object, kind: FieldKind) -> None:
     """Refuse a value that is not of its kind.
 
     Raises:
@@ -71,7 +73,9 @@ def check_value(name: str, value: object, kind: Kind) -> None:
         raise ValueError(f"{name} is {shown(value)}, {what}")
 
 
-def check_fields(entry: object, kinds: Mapping[str, Kind], required: Iterable[str] = ()) -> dict[str, object]:
+def check_fields(
+    entry: object, kinds: Mapping[str, FieldKind], required: Iterable[str] = ()
+) -> dict[str, object]:
     """The fields of an entry that hold something, each known and of its kind.
 
     Raises:
@@ -104,8 +108,7 @@ def near(name: str, known: Iterable[str]) -> str:
     like = difflib.get_close_matches(name, names, n=1)
     if like or not names:
         return f" (did you mean {like[0]}?)" if like else ""
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return f" (there are {', '.join(names[:_LISTED])}{more})"
+    return f" (there are {listed(names, _LISTED)})"
 
 
 def _check_date(name: str, text: str) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rageval_action.golden.resolve import Corpus
+from rageval_action.golden.corpus_lookup import CorpusLookup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rageval_action.core.model.types import Chunk, GoldenSet, Query
 
@@ -42,13 +42,22 @@ class Finding(Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()
 
 
+def about(
+    rows: Iterable[Row], code: str, text: str, *, hint: str = "", severity: Severity = "warning"
+) -> Iterator[Finding]:
+    """A finding about these rows, its text led by their number; none when there are no rows."""
+    found = tuple(rows)
+    if found:
+        yield Finding(code=code, severity=severity, text=f"{len(found)} {text}", hint=hint, rows=found)
+
+
 class Subject:
     """A golden set with the corpus it is checked against; without one, `chunks` is empty."""
 
     def __init__(self, golden: GoldenSet, chunks: Sequence[Chunk]) -> None:
         self.golden = golden
         self.queries = golden.queries
-        self.corpus = Corpus(chunks)
+        self.corpus = CorpusLookup(chunks)
         self._by_id = {chunk.id: chunk for chunk in chunks}
         self._by_doc: dict[str, list[Chunk]] = {}
         for chunk in chunks:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from rageval_action.core.labels.linking import link
 from rageval_action.core.measuring.slices import SMALLEST
 from rageval_action.core.statistics.paired_comparison import smallest_detectable
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
-from rageval_action.golden.audit.findings import Finding, Row, row
-from rageval_action.golden.neardup import near_pairs
+from rageval_action.golden.audit.findings import Finding, Row, about, row
+from rageval_action.golden.near_duplicates import near_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,14 +41,13 @@ def unmatched(subject: Subject) -> Iterator[Finding]:
         return
     by_id = {query.id: query for query in subject.queries}
     lost = [row(by_id[name], ", ".join(gone[:3])) for name, gone in linked.missing.items()]
-    if lost:
-        yield Finding(
-            code="check.unmatched",
-            severity="error",
-            text=f"{len(lost)} of {len(subject.queries)} queries name ids or quotes that the snapshot does not hold.",
-            hint="`rageval golden drift --snapshot DIR` says why and proposes a patch.",
-            rows=tuple(lost),
-        )
+    yield from about(
+        lost,
+        "check.unmatched",
+        f"of {len(subject.queries)} queries name ids or quotes that the snapshot does not hold.",
+        hint="`rageval golden drift --snapshot DIR` says why and proposes a patch.",
+        severity="error",
+    )
     named = {name for query in subject.queries for name in query.relevant}
     yield Finding(
         code="check.unit",
@@ -70,22 +70,18 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
         left, right = _wanted(first), _wanted(second)
         if left and right and not left & right:
             torn.setdefault(pair.second, row(second, f'shares nothing with "{first.id}"'))
-    if alike:
-        yield Finding(
-            code="check.near-duplicates",
-            severity="warning",
-            text=f"{len(alike)} queries nearly repeat an earlier one: they weigh double and prove nothing new.",
-            hint="Keep one of each, or give them one `group`.",
-            rows=tuple(alike.values()),
-        )
-    if torn:
-        yield Finding(
-            code="check.conflicts",
-            severity="warning",
-            text=f"{len(torn)} of them should find quite other documents: one of the two is wrong or incomplete.",
-            hint="Judge both by both sets of documents.",
-            rows=tuple(torn.values()),
-        )
+    yield from about(
+        alike.values(),
+        "check.near-duplicates",
+        "queries nearly repeat an earlier one: they weigh double and prove nothing new.",
+        hint="Keep one of each, or give them one `group`.",
+    )
+    yield from about(
+        torn.values(),
+        "check.conflicts",
+        "of them should find quite other documents: one of the two is wrong or incomplete.",
+        hint="Judge both by both sets of documents.",
+    )
 
 
 def coarse(subject: Subject) -> Iterator[Finding]:
@@ -110,14 +106,12 @@ def coarse(subject: Subject) -> Iterator[Finding]:
             reasons.append(f"{len(known)} of {len(documents)} documents are relevant")
         if reasons:
             found.append(row(query, "; ".join(reasons)))
-    if found:
-        yield Finding(
-            code="check.coarse-labels",
-            severity="warning",
-            text=f"{len(found)} queries have labels so coarse that almost any result is right.",
-            hint="Judge the passage that answers: evidence quotes, or chunk ids.",
-            rows=tuple(found),
-        )
+    yield from about(
+        found,
+        "check.coarse-labels",
+        "queries have labels so coarse that almost any result is right.",
+        hint="Judge the passage that answers: evidence quotes, or chunk ids.",
+    )
 
 
 def slices(subject: Subject) -> Iterator[Finding]:
@@ -130,12 +124,11 @@ def slices(subject: Subject) -> Iterator[Finding]:
         )
     small = sorted((name, count) for name, count in counts.items() if count < SMALLEST)
     if small:
-        shown = ", ".join(f"{name} ({count})" for name, count in small[:8])
-        more = f" and {len(small) - 8} more" if len(small) > 8 else ""
+        shown = listed([f"{name} ({count})" for name, count in small], 8)
         yield Finding(
             code="check.small-slices",
             severity="warning",
-            text=f"{len(small)} slices have fewer than {SMALLEST} queries: {shown}{more}.",
+            text=f"{len(small)} slices have fewer than {SMALLEST} queries: {shown}.",
             hint="A gate on them by the rule significant or non-inferior stays inconclusive (the default rule, "
             "observed, still judges); add queries or drop the gate.",
         )
@@ -200,14 +193,13 @@ def state(subject: Subject) -> Iterator[Finding]:
             text=f"{made} of {len(queries)} queries are synthetic: compare runs, do not quote as quality.",
         )
     pending = [row(query) for query in queries if query.review == "pending"]
-    if pending:
-        yield Finding(
-            code="check.pending",
-            severity="info",
-            text=f"{len(pending)} rows wait for review.",
-            hint="`rageval golden review FILE`.",
-            rows=tuple(pending),
-        )
+    yield from about(
+        pending,
+        "check.pending",
+        "rows wait for review.",
+        hint="`rageval golden review FILE`.",
+        severity="info",
+    )
     if all(query.answerable for query in queries):
         yield Finding(
             code="check.no-unanswerable",

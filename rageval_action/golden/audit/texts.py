@@ -5,10 +5,10 @@ from __future__ import annotations
 from statistics import mean, median
 from typing import TYPE_CHECKING, TypeVar
 
-from rageval_action.golden.audit.findings import Finding, Row, row
+from rageval_action.golden.audit.findings import Finding, Row, about, row
 from rageval_action.golden.parroting import Limits, score
 from rageval_action.golden.privacy import Detector
-from rageval_action.golden.wording import is_joined, pointer, preamble
+from rageval_action.golden.question_wording import is_joined, pointer, preamble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,14 +42,12 @@ def parroting(subject: Subject) -> Iterator[Finding]:
     )
     limits = Limits()
     copied = tuple(found for found, one in scored if limits.complaint(one))
-    if copied:
-        yield Finding(
-            code="check.parroting",
-            severity="warning",
-            text=f"{len(copied)} of {len(scored)} questions copy their passage: lexical search finds them for free.",
-            hint="Rephrase them as somebody would ask who has not read the passage.",
-            rows=copied,
-        )
+    yield from about(
+        copied,
+        "check.parroting",
+        f"of {len(scored)} questions copy their passage: lexical search finds them for free.",
+        hint="Rephrase them as somebody would ask who has not read the passage.",
+    )
 
 
 def _nine_in_ten(ordered: Sequence[Number]) -> Number:
@@ -69,19 +67,14 @@ def wording(subject: Subject) -> Iterator[Finding]:
         ("check.preamble", preamble, "start like the answer of a model", "Keep the question only."),
     )
     for code, find, what, hint in checks:
-        rows = tuple(row(query, f"“{words}”") for query in subject.queries if (words := find(query.text)))
-        if rows:
-            text = f"{len(rows)} questions {what}."
-            yield Finding(code=code, severity="warning", text=text, hint=hint, rows=rows)
-    rows = tuple(row(query) for query in subject.queries if is_joined(query.text))
-    if rows:
-        yield Finding(
-            code="check.joined",
-            severity="warning",
-            text=f"{len(rows)} rows hold several questions or lines.",
-            hint="Split them: one query a row.",
-            rows=rows,
-        )
+        rows = [row(query, f"“{words}”") for query in subject.queries if (words := find(query.text))]
+        yield from about(rows, code, f"questions {what}.", hint=hint)
+    yield from about(
+        [row(query) for query in subject.queries if is_joined(query.text)],
+        "check.joined",
+        "rows hold several questions or lines.",
+        hint="Split them: one query a row.",
+    )
 
 
 def privacy(subject: Subject) -> Iterator[Finding]:
@@ -93,14 +86,12 @@ def privacy(subject: Subject) -> Iterator[Finding]:
         kinds = sorted({found.kind for text in texts for found in detector.find(text)})
         if kinds:
             rows.append(row(query, ", ".join(kinds)))
-    if rows:
-        yield Finding(
-            code="check.personal-data",
-            severity="warning",
-            text=f"{len(rows)} rows may hold personal data or keys.",
-            hint="Replace them before the set is committed: git does not forget.",
-            rows=tuple(rows),
-        )
+    yield from about(
+        rows,
+        "check.personal-data",
+        "rows may hold personal data or keys.",
+        hint="Replace them before the set is committed: git does not forget.",
+    )
     if detector.missing:
         yield Finding(
             code="check.personal-data-partly",

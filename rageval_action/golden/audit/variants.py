@@ -10,8 +10,8 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from rageval_action.golden.audit.findings import Finding, row
-from rageval_action.golden.text import fold, has_cjk, is_cjk_token, tokens
+from rageval_action.core.labels.tokens import fold_case, has_cjk, is_cjk, tokens
+from rageval_action.golden.audit.findings import Finding, about, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class Variants:
     """
 
     def __init__(self, synonyms: Sequence[Sequence[str]] = ()) -> None:
-        self._synonyms = [[fold(word) for word in group] for group in synonyms]
+        self._synonyms = [[fold_case(word) for word in group] for group in synonyms]
         self._scripts = chinese_scripts()
 
     @property
@@ -84,7 +84,7 @@ class Variants:
         return {"variant:script"} if apart else set()
 
     def _has_synonym(self, query: str, passage: str) -> bool:
-        asked, given = f" {fold(query)} ", f" {fold(passage)} "
+        asked, given = f" {fold_case(query)} ", f" {fold_case(passage)} "
         for group in self._synonyms:
             used = [word for word in group if _holds(asked, word)]
             if (
@@ -103,18 +103,9 @@ def variants(subject: Subject, finder: Variants) -> tuple[dict[str, list[str]], 
     for kind, what in KINDS.items():
         rows = tuple(row(query) for query in subject.queries if kind in tags[query.id])
         whole = len(rows) == len(subject.queries) and kind.startswith("script:")
-        if rows:
-            findings.append(
-                Finding(
-                    code=f"check.{kind.replace(':', '-')}",
-                    severity="info",
-                    text=f"{len(rows)} queries {what}.",
-                    hint=""
-                    if whole
-                    else f"--tag-variants FILE writes the set with the tag `{kind}`: a slice.",
-                    rows=rows,
-                )
-            )
+        hint = "" if whole else f"--tag-variants FILE writes the set with the tag `{kind}`: a slice."
+        code = f"check.{kind.replace(':', '-')}"
+        findings += about(rows, code, f"queries {what}.", hint=hint, severity="info")
     if finder.missing and any(has_cjk(query.text) for query in subject.queries):
         findings.append(
             Finding(
@@ -218,7 +209,7 @@ def _width_differs(query: str, passage: str) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    return [token for token in tokens(text) if not is_cjk_token(token)]
+    return [token for token in tokens(text) if not is_cjk(token)]
 
 
 def _holds(text: str, word: str) -> bool:

@@ -11,8 +11,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from rageval_action.errors import CannotMeasureError
-from rageval_action.golden.generate.asking import ID_LENGTH, Answer, Failure, Outcome, Request
 from rageval_action.golden.generate.client import failure_of, no_key, parameters, said, to_answer
+from rageval_action.golden.generate.model_requests import ID_LENGTH, Answer, Failure, Outcome, Request
 from rageval_action.world import REAL_CLOCK, Clock
 
 if TYPE_CHECKING:

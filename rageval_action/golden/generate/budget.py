@@ -10,7 +10,7 @@ from rageval_action.golden.generate.prices import Price, cost, most_tokens
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rageval_action.golden.generate.asking import Answer, Request
+    from rageval_action.golden.generate.model_requests import Answer, Request
 
 
 class Budget:

@@ -11,12 +11,12 @@ from msgspec import Struct
 from rageval_action.core.labels.evidence import locate
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Chunk, Evidence
-from rageval_action.golden.generate.asking import Failure, Outcome
+from rageval_action.golden.generate.model_requests import Failure, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Kind: TypeAlias = Literal["lookup", "multi-document", "unanswerable"]
+SlotKind: TypeAlias = Literal["lookup", "multi-document", "unanswerable"]
 
 STYLES = ("natural", "keyword", "typo", "abbreviation", "cross-lingual")
 
@@ -26,7 +26,7 @@ _FENCE = re.compile(r"^\s*```(?:json)?\s*(.*?)\s*```\s*$", re.DOTALL)
 class Slot(Struct, frozen=True, kw_only=True):
     """What one request asks for: `styles` has one entry a question; two chunks for a multi-document question."""
 
-    kind: Kind
+    kind: SlotKind
     chunks: tuple[Chunk, ...]
     styles: tuple[str, ...]
 

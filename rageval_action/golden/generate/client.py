@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from rageval_action.errors import CannotMeasureError, ConfigError
-from rageval_action.golden.generate.asking import Answer, Failure, Outcome, Request
+from rageval_action.golden.generate.model_requests import Answer, Failure, Outcome, Request
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rageval_action.golden.generate.candidates import Candidate
+from rageval_action.golden.generate.model_stages import PURPOSES, critic_request, question_request
 from rageval_action.golden.generate.prices import Price, cost, likely_tokens
 from rageval_action.golden.generate.prompting import LIKELY_OUTPUT, load
-from rageval_action.golden.generate.stages import PURPOSES, critic_request, question_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rageval_action.golden.generate.asking import Request
-    from rageval_action.golden.generate.plan import Plan, Settings
+    from rageval_action.golden.generate.model_requests import Request
+    from rageval_action.golden.generate.question_plan import QuestionPlan, Settings
 
 REWRITTEN = 0.2
 """Share of questions that are rewritten, by guess."""
@@ -35,7 +35,7 @@ class Line(Struct, frozen=True, kw_only=True):
 
 
 def estimate(
-    plan: Plan, settings: Settings, prices: Mapping[str, Price], *, batch: bool, round_trip: bool
+    plan: QuestionPlan, settings: Settings, prices: Mapping[str, Price], *, batch: bool, round_trip: bool
 ) -> list[Line]:
     """Likely tokens and money by stage; real runs differ by what the model says and how much it thinks."""
     questions = sum(len(slot.styles) for slot in plan.slots)

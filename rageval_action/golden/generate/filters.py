@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.golden.generate.candidates import Candidate, found_evidence
-from rageval_action.golden.neardup import THRESHOLD, Index
+from rageval_action.golden.near_duplicates import THRESHOLD, Index
 from rageval_action.golden.parroting import Limits, document_frequencies, rare_identifiers, score
-from rageval_action.golden.text import fold
-from rageval_action.golden.wording import is_joined, pointer, preamble
+from rageval_action.golden.question_wording import is_joined, pointer, preamble
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,7 +86,7 @@ class Duplicates:
 
     def __init__(self, existing: Sequence[str], encode: Encode | None = None) -> None:
         self._index = Index(existing)
-        self._exact = {fold(text) for text in existing}
+        self._exact = {fold_case(text) for text in existing}
         self._encode = encode
         self._vectors: list[np.ndarray[tuple[int], np.dtype[np.float32]]] = []
         if encode is not None and existing:
@@ -94,14 +94,14 @@ class Duplicates:
 
     def repeats(self, text: str) -> bool:
         """True when the question repeats one that was there before; else it is remembered."""
-        if fold(text) in self._exact or self._index.nearest(text)[1] >= THRESHOLD:
+        if fold_case(text) in self._exact or self._index.nearest(text)[1] >= THRESHOLD:
             return True
         if self._encode is not None:
             vector = _unit(self._encode([text]))[0]
             if self._vectors and float(np.max(np.stack(self._vectors) @ vector)) >= SEMANTIC_THRESHOLD:
                 return True
             self._vectors.append(vector)
-        self._exact.add(fold(text))
+        self._exact.add(fold_case(text))
         self._index.add(text)
         return False
 

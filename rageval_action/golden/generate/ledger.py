@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden.generate.asking import Answer
+from rageval_action.golden.generate.model_requests import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rageval_action.core.labels.tokens import is_cjk
 from rageval_action.errors import ConfigError
-from rageval_action.golden.text import is_cjk_token
 from rageval_action.option_values import Option, parse_value
 
 if TYPE_CHECKING:
-    from rageval_action.golden.generate.asking import Request
+    from rageval_action.golden.generate.model_requests import Request
 
 AS_OF = "2026-10"
 """When the table was taken from the vendor's published price list (platform.claude.com, Pricing)."""
@@ -96,7 +96,7 @@ def likely_tokens(text: str) -> int:
 
     Tokenizers of 2026 count about 30 % more than those before; a count that errs is to err upwards.
     """
-    cjk = sum(is_cjk_token(character) for character in text)
+    cjk = sum(is_cjk(character) for character in text)
     return round((len(text) - cjk) / 3 + cjk * 1.3)
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from rageval_action.golden.generate.asking import Request
+from rageval_action.golden.generate.model_requests import Request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,20 +6,19 @@ against today's retriever. The one exception: an unanswerable question that some
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.golden.generate.candidates import Candidate, parse_answer, verify
-from rageval_action.golden.generate.stages import also_request
-from rageval_action.golden.text import fold
+from rageval_action.golden.generate.model_stages import also_request
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rageval_action.core.model.types import Chunk, Evidence
-    from rageval_action.golden.generate.asking import Asker
-    from rageval_action.golden.generate.plan import Settings
+    from rageval_action.golden.generate.model_requests import Asker
+    from rageval_action.golden.generate.question_plan import Settings
 
 Search: TypeAlias = Callable[[Sequence[str]], list[list[str]]]
 """Query texts -> chunk ids of each, best first."""
@@ -39,7 +38,7 @@ class RoundTrip:
         self._searches = dict(searches)
         self._by_text: dict[str, list[Chunk]] = {}
         for chunk in chunks:
-            self._by_text.setdefault(fold(chunk.text), []).append(chunk)
+            self._by_text.setdefault(fold_case(chunk.text), []).append(chunk)
         self.unverified = 0
 
     def __call__(self, candidates: Sequence[Candidate], settings: Settings, asker: Asker) -> list[str]:
@@ -78,11 +77,11 @@ class RoundTrip:
             fresh = [name for name in ranking if name in self._by_id and name not in own | same]
             for name in fresh[:PER_SEARCH]:
                 chunk = self._by_id[name]
-                found.setdefault(fold(chunk.text), chunk)
+                found.setdefault(fold_case(chunk.text), chunk)
         return list(found.values()) if one.slot.kind != "multi-document" else []
 
     def _twins(self, chunk: Chunk) -> list[str]:
-        return [other.id for other in self._by_text.get(fold(chunk.text), ())]
+        return [other.id for other in self._by_text.get(fold_case(chunk.text), ())]
 
     def _take(self, one: Candidate, passages: Sequence[Chunk], table: dict[str, object], reason: str) -> str:
         if reason:
@@ -112,9 +111,3 @@ def difficulty(ranks: Mapping[str, int]) -> str:
     if all(rank == 1 for rank in ranks.values()):
         return "easy"
     return "medium" if any(1 <= rank <= HARD_FROM for rank in ranks.values()) else "hard"
-
-
-def mix(candidates: Sequence[Candidate]) -> dict[str, int]:
-    """How many questions are how hard."""
-    counts = Counter(difficulty(one.ranks) for one in candidates if one.slot.kind != "unanswerable")
-    return {name: counts[name] for name in ("easy", "medium", "hard") if counts[name]}

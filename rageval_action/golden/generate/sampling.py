@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rageval_action.golden.text import fold, has_cjk, is_cjk_token
+from rageval_action.core.labels.tokens import HANGUL, KANA, fold_case, has_cjk, is_cjk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ class Sample(Struct, frozen=True, kw_only=True):
 
 def usable(chunks: Sequence[Chunk]) -> Sample:
     """Chunks that can carry a question, in row order: not empty, short, repeated or boilerplate."""
-    folded = [fold(chunk.text) for chunk in chunks]
+    folded = [fold_case(chunk.text) for chunk in chunks]
     repeated = _repeated_lines(chunks)
     seen: set[str] = set()
     skipped: Counter[str] = Counter()
@@ -75,11 +75,11 @@ def stratified(chunks: Sequence[Chunk], seed: int) -> tuple[Chunk, ...]:
 def language(text: str) -> str:
     """`zh`, `ja`, `ko` by script, else `latin`: enough to spread a sample and to choose the other language."""
     letters = [character for character in text if character.isalpha()]
-    if not letters or sum(is_cjk_token(character) for character in letters) < 0.2 * len(letters):
+    if not letters or sum(is_cjk(character) for character in letters) < 0.2 * len(letters):
         return "latin"
-    if re.search("[\u3040-\u30ff]", text):
+    if re.search(f"[{KANA}]", text):
         return "ja"
-    return "ko" if re.search("[\uac00-\ud7af]", text) else "zh"
+    return "ko" if re.search(f"[{HANGUL}]", text) else "zh"
 
 
 def _by_bands(members: list[Chunk], generator: random.Random) -> list[Chunk]:
@@ -112,7 +112,7 @@ def _repeated_lines(chunks: Sequence[Chunk]) -> set[str]:
     by_doc: dict[str, set[str]] = {}
     for chunk in chunks:
         by_doc.setdefault(chunk.doc, set()).update(
-            line for line in map(fold, chunk.text.splitlines()) if line
+            line for line in map(fold_case, chunk.text.splitlines()) if line
         )
     for lines in by_doc.values():
         counts.update(lines)
@@ -123,12 +123,10 @@ def _repeated_lines(chunks: Sequence[Chunk]) -> set[str]:
 def _uselessness(text: str, folded: str, repeated: set[str]) -> str:
     if not folded:
         return "empty"
-    size = (
-        sum(2.5 if is_cjk_token(character) else 1 for character in folded) if has_cjk(folded) else len(folded)
-    )
+    size = sum(2.5 if is_cjk(character) else 1 for character in folded) if has_cjk(folded) else len(folded)
     if size < FEWEST_CHARACTERS:
         return "short"
-    own = [line for line in map(fold, text.splitlines()) if line and line not in repeated]
+    own = [line for line in map(fold_case, text.splitlines()) if line and line not in repeated]
     visible = [character for character in folded if not character.isspace()]
     letters = sum(character.isalpha() for character in visible) / len(visible)
     if sum(map(len, own)) < len(folded) / 2 or letters < _LETTERS_SHARE or len(_MENU.findall(folded)) > 2:

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from rageval_action.core.labels.evidence import locate
 from rageval_action.errors import GoldenError
-from rageval_action.golden.builder import Builder
 from rageval_action.golden.canonical import CanonicalRow
-from rageval_action.golden.store import RowDict, RowFile, encode_row
+from rageval_action.golden.canonical_file import RowDict, RowFile, encode_row
+from rageval_action.golden.query_builder import QueryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -283,7 +283,7 @@ def _facts(row: RowDict) -> list[tuple[str, str]]:
 
 def _check(row: RowDict, path: str, line: int) -> None:
     """Refuse an edit that leaves no usable row."""
-    builder = Builder(path)
+    builder = QueryBuilder(path)
     builder.add(msgspec.json.decode(encode_row(row), type=CanonicalRow), line)
     builder.problems.raise_if_any()
 

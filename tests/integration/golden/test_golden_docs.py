@@ -10,7 +10,7 @@ import pytest
 from rageval_action.golden.audit import labels, texts
 from rageval_action.golden.audit.findings import Finding, Subject
 from rageval_action.golden.formats import read_golden
-from rageval_action.golden.wording import pointer
+from rageval_action.golden.question_wording import pointer
 from tests.real_corpora import shared
 from tests.small_project import ROOT
 from tests.unit.retrievers.text_corpora import corpus

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from rageval_action.core.labels.tokens import tokens
 from rageval_action.core.model.types import Chunk
 from rageval_action.golden.audit.report import Audit, audit
 from rageval_action.golden.audit.variants import Variants
 from rageval_action.golden.formats import read_golden
-from rageval_action.golden.neardup import near_pairs
-from rageval_action.golden.parroting import score
+from rageval_action.golden.near_duplicates import near_pairs
+from rageval_action.golden.parroting import Limits, Parroting, score
 from rageval_action.golden.privacy import Detector
-from rageval_action.golden.text import tokens
-from rageval_action.golden.wording import is_joined, pointer, preamble
+from rageval_action.golden.question_wording import is_joined, pointer, preamble
 from tests.fakes.question_corpus import FACTS, chunks
 
 
@@ -235,8 +235,8 @@ def test_near_pairs_are_exact() -> None:
     import itertools
     import random
 
-    from rageval_action.golden.neardup import query_shingles
-    from rageval_action.golden.text import jaccard
+    from rageval_action.golden.near_duplicates import query_shingles
+    from rageval_action.golden.shared_words import jaccard
 
     dice = random.Random(3)
     words = ["gate", "berth", "fuel", "crane", "pilot", "tide", "rope"]
@@ -265,3 +265,15 @@ def test_words_and_pairs_of_characters() -> None:
     ]
     found = score("The gate opens at high tide?", "Nobody said that the gate opens at high tide here.")
     assert (found.copied, found.overlap) == (6, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "pairs", "copied"),
+    [(8, 0, True), (7, 0, False), (0, 13, True), (0, 12, False), (4, 7, True), (4, 6, False)],
+)
+def test_a_copied_run_of_words_and_pairs_counts_both_by_their_limits(
+    words: int, pairs: int, copied: bool
+) -> None:
+    run = (*(f"word{at}" for at in range(words)), *(["樣本"] * pairs))
+    found = Parroting(overlap=0.5, content=20, copied=len(run), run=run)
+    assert bool(Limits().complaint(found)) is copied

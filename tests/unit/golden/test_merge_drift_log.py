@@ -9,13 +9,13 @@ import pytest
 from rageval_action.core.model.types import Chunk
 from rageval_action.errors import GoldenError
 from rageval_action.golden.agreement import agreement, cohen_kappa, krippendorff_alpha
+from rageval_action.golden.canonical_file import RowFile, append_row
+from rageval_action.golden.containers import Line
 from rageval_action.golden.drift import Drift, drift
 from rageval_action.golden.formats import read_golden
-from rageval_action.golden.logs import FromLog, from_log
 from rageval_action.golden.merging import merge
 from rageval_action.golden.privacy import Detector
-from rageval_action.golden.store import RowFile, append_row
-from rageval_action.golden.table import Line
+from rageval_action.golden.query_log import FromLog, from_log
 
 
 def test_cohens_kappa_on_a_worked_table() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from rageval_action.core.model.types import Chunk, Evidence, GoldenSet
 from rageval_action.errors import ConfigError, GoldenError
-from rageval_action.golden.fields import parse_map
+from rageval_action.golden.field_names import parse_map
 from rageval_action.golden.formats import read_golden
-from rageval_action.golden.interface import ReadOptions
+from rageval_action.golden.reader_types import ReadOptions
 from tests.real_corpora import shared
 
 HARBOUR = (
@@ -688,7 +688,7 @@ def test_what_is_nested_without_end(read, name: str) -> None:
 
 
 def test_a_device_has_no_end(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("rageval_action.golden.files.MAX_BYTES", 1000)
+    monkeypatch.setattr("rageval_action.golden.input_files.MAX_BYTES", 1000)
     (tmp_path / "set.jsonl").symlink_to("/dev/zero")
     assert refused(read_golden, tmp_path / "set.jsonl").code == "golden.too-large"
 

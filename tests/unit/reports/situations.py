@@ -73,11 +73,7 @@ def _run(rows: Sequence[QueryRow], corpus: Sequence[Chunk], **more: Any) -> RunR
     made = run(rows, corpus, **more)
     snapshot = replace(made.record.snapshot, path="eval/index")
     golden = replace(made.record.golden, path="eval/golden.jsonl")
-    return RunRecord(
-        record=replace(made.record, snapshot=snapshot, golden=golden),
-        queries=made.queries,
-        corpus=made.corpus,
-    )
+    return replace(made, record=replace(made.record, snapshot=snapshot, golden=golden))
 
 
 def by_document(made: RunRecord, found: float) -> RunRecord:
@@ -234,7 +230,8 @@ def golden_grew() -> Situation:
     corpus = plain_chunks([*FILLERS, *(f"doc-{number}" for number in range(len(GOOD) + 3))])
     reworded = row("q004", FILLERS, ["doc-4"], corpus, query="opening hours of the canteen", line=5)
     rows = [reworded if one.query_id == "q004" else one for one in after.queries if one.query_id != "q007"]
-    return judged(old(before), _run(rows, corpus))
+    asked = [one for one in after.queries if one.query_id in ("q004", "q007")]
+    return judged(old(before), _run(rows, corpus, asked_for_base=asked))
 
 
 def _cut_up(size: int) -> tuple[Chunk, ...]:

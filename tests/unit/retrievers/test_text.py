@@ -84,6 +84,14 @@ def test_every_option_is_recorded() -> None:
     options = Options("bm25", {"normalise": "nfkc"})
     Analyzer(options)
     assert options.recorded == {
-        "tokens": "mixed", "normalise": "nfkc", "fold_width": False, "fold_han": "none", "lower": True,
+        "tokens": "mixed", "analysis": 2, "normalise": "nfkc", "fold_width": False, "fold_han": "none", "lower": True,
         "stopwords": "english", "stemmer": "none",
     }  # fmt: skip
+    plain = Options("bm25", {"tokens": "words"})
+    Analyzer(plain)
+    assert "analysis" not in plain.recorded  # its cutting is the library's, and has not changed
+
+
+def test_scripts_end_a_run_and_rare_characters_belong_to_theirs() -> None:
+    assert mixed("ﾃｰﾀ㐂𠮷서울カナ") == ["ﾃｰ", "ｰﾀ", "㐂𠮷", "서울", "カナ"]
+    assert bigrams("etlのデータ漢字") == ["etl", "漢字"]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import compare
 from rageval_action.core.comparing.query_changes import QueryChange
-from rageval_action.core.judging.explanation import explain, find, overlap, words
+from rageval_action.core.judging.explanation import explain, find, overlap
 from rageval_action.core.judging.sentences.cause_words import ADVICE
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.measuring.query_layout import query_pairs, recall_curve
@@ -141,7 +141,6 @@ def test_shared_words(query, text, share):
 
 def test_a_text_without_words_shares_nothing_that_could_be_counted():
     assert overlap("?!", "text") is None
-    assert words("") == frozenset()
 
 
 def test_queries_are_found_by_id_or_by_words():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rageval_action.core.labels.access import Violation, audit, violations
+from rageval_action.core.labels.access import audit
 from rageval_action.core.model.types import Chunk, ChunkAcl, Hit, Query, QueryAcl, Ranking, Run
 
 CHUNKS = {
@@ -59,16 +59,6 @@ def test_a_query_without_acl_is_not_judged() -> None:
 def test_an_unknown_chunk_is_not_judged() -> None:
     asking = [Query(id="q", text="", acl=QueryAcl(tenant="acme"))]
     assert _allowed(audit(_run("gone", "open", allowed=True), asking, CHUNKS)) == [None, True]
-
-
-def test_violations_name_query_chunk_and_rank_in_order() -> None:
-    asking = [Query(id="q", text="", acl=QueryAcl(tenant="acme"))]
-    audited = audit(_run("ops", "open", "ana"), asking, CHUNKS)
-    assert violations(audited) == (
-        Violation(query_id="q", chunk_id="ops", rank=1),
-        Violation(query_id="q", chunk_id="ana", rank=3),
-    )
-    assert violations(_run("ops")) == ()
 
 
 def test_a_returned_document_may_be_seen_when_any_of_its_chunks_may() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rageval_action.core.model.ranking import order, unit_ids, unit_scores
+from rageval_action.core.model.ranking import order, unit_scores
 from rageval_action.core.model.types import Hit
 
 
@@ -35,20 +35,20 @@ def test_ids_compare_by_their_utf8_bytes(rows: list[tuple[str, int]]) -> None:
 
 def test_chunks_are_judged_by_their_own_ids_each_once() -> None:
     found = hits(("c1", "d1", 0.5), ("c2", "d1", 0.9), ("c1", "d1", 0.1), ("c3", "d2", 0.5))
-    assert unit_ids(found, "chunk") == ["c2", "c3", "c1"]
-    assert unit_ids(found, "evidence") == ["c2", "c3", "c1"]
+    assert unit_scores(found, "chunk")[0] == ["c2", "c3", "c1"]
+    assert unit_scores(found, "evidence")[0] == ["c2", "c3", "c1"]
 
 
 def test_a_document_ranks_where_its_best_chunk_does() -> None:
     found = hits(("c1", "low", 0.9), ("c2", "top", 0.95), ("c3", "low", 0.1), ("c4", "mid", 0.5))
-    assert unit_ids(found, "document") == ["top", "low", "mid"]
+    assert unit_scores(found, "document")[0] == ["top", "low", "mid"]
 
 
 def test_ties_between_documents_go_by_document_id_not_by_chunk_id() -> None:
     # By chunk id z comes first; by document id b does.
     found = hits(("z", "a", 0.5), ("y", "b", 0.5))
-    assert unit_ids(found, "chunk") == ["z", "y"]
-    assert unit_ids(found, "document") == ["b", "a"]
+    assert unit_scores(found, "chunk")[0] == ["z", "y"]
+    assert unit_scores(found, "document")[0] == ["b", "a"]
 
 
 def test_a_unit_scores_what_its_best_chunk_does() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rageval_action.core.model.types import Chunk
 from rageval_action.errors import GoldenError
-from rageval_action.golden.generate.plan import Settings, make_plan
+from rageval_action.golden.generate.question_plan import Settings, make_plan
 
 
 def test_chunks_too_short_to_ask_about_are_told_how_long_they_must_be() -> None:

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 
 from rageval_action.errors import CannotMeasureError, ConfigError
+from rageval_action.golden.canonical_file import RowFile
 from rageval_action.golden.formats import read_golden
 from rageval_action.golden.generate.batches import Batched
 from rageval_action.golden.generate.budget import Budget
 from rageval_action.golden.generate.client import GIVE_UP_AFTER, Interactive, connect
 from rageval_action.golden.generate.funnel import Report
+from rageval_action.golden.generate.generation import Generation, Result
 from rageval_action.golden.generate.ledger import Ledger
-from rageval_action.golden.generate.plan import Settings, make_plan
 from rageval_action.golden.generate.prices import PRICES
-from rageval_action.golden.generate.run import Generation, Result
-from rageval_action.golden.store import RowFile
+from rageval_action.golden.generate.question_plan import Settings, make_plan
 from tests.fakes.anthropic_server import FakeAnthropic, Fault
 from tests.fakes.question_corpus import FACTS, Brain, chunks
 
@@ -405,10 +405,10 @@ from rageval_action.golden.generate.batches import Batched
 from rageval_action.golden.generate.budget import Budget
 from rageval_action.golden.generate.client import Interactive, connect
 from rageval_action.golden.generate.ledger import Ledger
-from rageval_action.golden.generate.plan import Settings, make_plan
+from rageval_action.golden.generate.question_plan import Settings, make_plan
 from rageval_action.golden.generate.prices import PRICES
-from rageval_action.golden.generate.run import Generation
-from rageval_action.golden.store import RowFile
+from rageval_action.golden.generate.generation import Generation
+from rageval_action.golden.canonical_file import RowFile
 from tests.fakes.question_corpus import chunks
 url, folder, batch = sys.argv[1], Path(sys.argv[2]), sys.argv[3] == "batch"
 budget, settings = Budget(0, PRICES, batch=batch), Settings(questions=14, per_chunk=1)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden import files
+from rageval_action.golden import input_files
 from rageval_action.golden.canonical import read
-from rageval_action.golden.detect import detect
-from rageval_action.golden.interface import ReadOptions
+from rageval_action.golden.format_detection import detect
+from rageval_action.golden.reader_types import ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -124,8 +124,8 @@ def open_golden(path: Path) -> GoldenSet:
     Raises:
         GoldenError: the file cannot be used, or (`golden.not-canonical`) it is another format.
     """
-    parts = files.load(path)
-    with files.no_deeper_than_we_can(path):
+    parts = input_files.load(path)
+    with input_files.no_deeper_than_we_can(path):
         name = detect(parts)
         if name != "canonical":
             raise GoldenError(

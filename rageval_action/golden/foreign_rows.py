@@ -13,19 +13,19 @@ from rageval_action.core.wording.field_checks import shown
 from rageval_action.core.wording.lists import listed
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
-from rageval_action.golden import fields, table, values
-from rageval_action.golden.builder import Builder, Id, Row, RowError
-from rageval_action.golden.corpus import read_corpus
-from rageval_action.golden.explain import kind
-from rageval_action.golden.files import joint_path, joint_sha256, require
-from rageval_action.golden.refusal import by_map, no_query, no_relevance, no_such_field
-from rageval_action.golden.resolve import Corpus
+from rageval_action.golden import containers, field_names, field_values
+from rageval_action.golden.corpus_file import read_corpus
+from rageval_action.golden.corpus_lookup import CorpusLookup
+from rageval_action.golden.field_refusals import by_map, no_query, no_relevance, no_such_field
+from rageval_action.golden.input_files import joint_path, joint_sha256, require
+from rageval_action.golden.query_builder import GoldenRow, Id, QueryBuilder, RowError
+from rageval_action.golden.row_faults import kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rageval_action.golden.interface import Part, Parts, ReadOptions
-    from rageval_action.golden.table import Line
+    from rageval_action.golden.containers import Line
+    from rageval_action.golden.reader_types import Part, Parts, ReadOptions
 
 IMPORT = "`rageval golden import FILE --snapshot DIR --out golden.jsonl`"
 """The command that resolves what is not an id."""
@@ -40,34 +40,34 @@ _NEEDS_CORPUS = {
 
 def read_jsonl(parts: Parts, options: ReadOptions) -> GoldenSet:
     """JSON Lines with any field names."""
-    return _read(parts, options, "jsonl", table.read_jsonl)
+    return _read(parts, options, "jsonl", containers.read_jsonl)
 
 
 def read_json(parts: Parts, options: ReadOptions) -> GoldenSet:
     """A JSON array, bare or inside an object."""
-    return _read(parts, options, "json", table.read_json)
+    return _read(parts, options, "json", containers.read_json)
 
 
 def read_csv(parts: Parts, options: ReadOptions) -> GoldenSet:
     """CSV with a header: comma, semicolon or tab."""
-    return _read(parts, options, "csv", table.read_csv)
+    return _read(parts, options, "csv", containers.read_csv)
 
 
 def read_yaml(parts: Parts, options: ReadOptions) -> GoldenSet:
     """A YAML sequence, bare or inside a mapping."""
-    return _read(parts, options, "yaml", table.read_yaml)
+    return _read(parts, options, "yaml", containers.read_yaml)
 
 
 def read_parquet(parts: Parts, options: ReadOptions) -> GoldenSet:
     """Parquet, as AutoRAG writes it (extra `[parquet]`)."""
-    return _read(parts, options, "parquet", table.read_parquet)
+    return _read(parts, options, "parquet", containers.read_parquet)
 
 
 def _read(
     parts: Parts, options: ReadOptions, name: str, rows_of: Callable[[Part, Problems], list[Line]]
 ) -> GoldenSet:
     (part,) = require(parts, "rows", optional=("corpus",))
-    builder = Builder(part.path, repeats="note")
+    builder = QueryBuilder(part.path, repeats="note")
     lines = rows_of(part, builder.problems)
     if "corpus" in parts and not options.corpus:
         options = msgspec.structs.replace(options, corpus=read_corpus(parts["corpus"]))
@@ -75,7 +75,7 @@ def _read(
 
 
 def from_lines(
-    lines: list[Line], parts: Parts, options: ReadOptions, name: str, builder: Builder
+    lines: list[Line], parts: Parts, options: ReadOptions, name: str, builder: QueryBuilder
 ) -> GoldenSet:
     """Turn rows into a golden set; shared with the shapes that are unfolded into rows first."""
     part = parts["rows"]
@@ -84,12 +84,12 @@ def from_lines(
         raise GoldenError("golden.empty", "the file holds no rows.", where=part.path)
     names = list(dict.fromkeys(key for line in lines for key in line.row))
     for ours, theirs in options.fields.items():
-        if fields.root(theirs, names) not in names:
+        if field_names.root(theirs, names) not in names:
             raise no_such_field(f"{ours}={theirs}", theirs, names, part.path)
-    found, rivals = fields.choose(names, options.fields)
+    found, rivals = field_names.choose(names, options.fields)
     if "query" not in found:
         raise no_query(names, part.path, lines)
-    if rivals or not any(field in found for field in fields.JUDGING):
+    if rivals or not any(field in found for field in field_names.JUDGING):
         raise no_relevance(names, part.path, lines, rivals)
     reader = _RowReader(builder, found, options, cells=name == "csv")
     reader.check_shape(names, part.path)
@@ -108,17 +108,19 @@ def from_lines(
 class _RowReader:
     """Turns foreign rows into rows of ours. `found` says which of the file's fields is which of ours."""
 
-    def __init__(self, builder: Builder, found: dict[str, str], options: ReadOptions, *, cells: bool) -> None:
+    def __init__(
+        self, builder: QueryBuilder, found: dict[str, str], options: ReadOptions, *, cells: bool
+    ) -> None:
         self._builder = builder
         self._found = dict(found)
         self._options = options
         self._cells = cells
-        self._corpus = Corpus(options.corpus)
+        self._corpus = CorpusLookup(options.corpus)
         self._made_ids: dict[str, int] = {}
         self._unanswerable = 0
         self._unjudged: list[tuple[int, str]] = []
         self._row_numbers = "relevant" not in options.fields and (
-            fields.normalise(found.get("relevant", "")) == "gold_id"
+            field_names.normalise(found.get("relevant", "")) == "gold_id"
         )
         if any(field in found for field in ("relevant", "any_of", "evidence", "quote")):
             for weaker in ("texts", "page", "relevant_prefix", "relevant_row"):
@@ -160,7 +162,7 @@ class _RowReader:
     def detected(self, name: str, names: list[str], path: str) -> Notice:
         """What was read as what, and what was left alone."""
         used = ", ".join(f"{ours}={_shown(theirs)}" for ours, theirs in self._found.items())
-        taken = {fields.root(theirs, names) for theirs in self._found.values()}
+        taken = {field_names.root(theirs, names) for theirs in self._found.values()}
         spare = [_shown(key) or "(unnamed)" for key in names if key not in taken]
         text = f"read as {name}: {used}." + (f" Not used: {', '.join(spare)}." if spare else "")
         return Notice(code="golden.detected", text=text, where=path)
@@ -182,11 +184,11 @@ class _RowReader:
             )
         return tuple(found)
 
-    def _row(self, line: Line) -> Row | None:
+    def _row(self, line: Line) -> GoldenRow | None:
         text = self._get(line, "query")
         if not isinstance(text, str):
             raise RowError("the query is missing." if text is None else "the query is not text.")
-        row = Row(id=self._id(line, text), text=text, answerable=self._answerable(line))
+        row = GoldenRow(id=self._id(line, text), text=text, answerable=self._answerable(line))
         judged = self._judge(line, row)
         if not judged and row.answerable:
             self._unjudged.append((line.number, f'"{row.id}"'))
@@ -199,13 +201,13 @@ class _RowReader:
         """The row's value for one of our fields, None when it is absent."""
         if field not in self._found:
             return None
-        value = values.at(line.row, self._found[field])
-        return None if values.is_absent(value) else value
+        value = field_values.at(line.row, self._found[field])
+        return None if field_values.is_absent(value) else value
 
     def _id(self, line: Line, text: str) -> Id:
         name = self._get(line, "id")
         if name is not None:
-            return values.one_id(name, self._found["id"], self._options)
+            return field_values.one_id(name, self._found["id"], self._options)
         made = f"q-{text_hash(text)[:8]}"
         count = self._made_ids[made] = self._made_ids.get(made, 0) + 1
         return made if count == 1 else f"{made}-{count}"
@@ -213,13 +215,13 @@ class _RowReader:
     def _answerable(self, line: Line) -> bool:
         yes, no = self._get(line, "answerable"), self._get(line, "unanswerable")
         if yes is not None:
-            return values.truth(yes, self._found["answerable"])
-        return no is None or not values.truth(no, self._found["unanswerable"])
+            return field_values.truth(yes, self._found["answerable"])
+        return no is None or not field_values.truth(no, self._found["unanswerable"])
 
-    def _judge(self, line: Line, row: Row) -> bool:
+    def _judge(self, line: Line, row: GoldenRow) -> bool:
         """Fill in what should be found; False when the row has no such field."""
         present = False
-        for field in fields.JUDGING:
+        for field in field_names.JUDGING:
             value = self._get(line, field)
             if value is None:
                 continue
@@ -234,17 +236,17 @@ class _RowReader:
         is_text = field in ("quote", "texts", "evidence")
         if is_text and cell.lstrip()[:1] != "[" and not self._options.separator:
             return cell
-        return values.unpack_cell(cell, self._found[field], self._options, self._corpus.ids)
+        return field_values.unpack_cell(cell, self._found[field], self._options, self._corpus.ids)
 
-    def _fill(self, field: str, value: Any, line: Line, row: Row) -> None:
+    def _fill(self, field: str, value: Any, line: Line, row: GoldenRow) -> None:
         name, options, corpus = self._found[field], self._options, self._corpus
         items = value if isinstance(value, list) else [value]
         if field == "relevant" and self._row_numbers and all(type(item) is int for item in items):
             row.relevant = [self._row_or_id(item) for item in items]
         elif field == "relevant":
-            row.relevant = values.judged(value, name, options)
+            row.relevant = field_values.judged(value, name, options)
         elif field == "any_of":
-            row.any_of = values.groups(value, name, options)
+            row.any_of = field_values.groups(value, name, options)
             if any(len(group) > 1 for group in row.any_of):
                 self._builder.note("any-of", line.number)
         elif field == "relevant_row":
@@ -252,7 +254,7 @@ class _RowReader:
         elif field == "relevant_prefix":
             row.relevant = [found for item in items for found in corpus.with_prefix(str(item))]
         elif field == "evidence":
-            row.evidence = self._evidence(values.spans(value, name), line)
+            row.evidence = self._evidence(field_values.spans(value, name), line)
         elif field == "texts":
             row.evidence = tuple(corpus.evidence_for(str(item)) for item in items)
             self._builder.note("found-texts", line.number)
@@ -271,11 +273,11 @@ class _RowReader:
             )
         return str(number) if str(number) in self._corpus.ids else self._corpus.at_row(number)
 
-    def _evidence(self, spans: list[values.Span] | list[str], line: Line) -> tuple[Evidence, ...]:
+    def _evidence(self, spans: list[field_values.Span] | list[str], line: Line) -> tuple[Evidence, ...]:
         doc, start = self._get(line, "doc"), self._get(line, "start")
         found: list[Evidence] = []
         for span in spans:
-            if isinstance(span, values.Span):
+            if isinstance(span, field_values.Span):
                 if not span.quote and not self._corpus:
                     raise RowError(f"a span has no text; have it cut out of a snapshot: {IMPORT}.")
                 found.append(self._corpus.evidence_at(span))
@@ -292,7 +294,7 @@ class _RowReader:
                 )
         return tuple(found)
 
-    def _describe(self, line: Line, row: Row) -> None:
+    def _describe(self, line: Line, row: GoldenRow) -> None:
         """Tags and the other fields that only describe; a `source` that is no word of ours is a file and left alone."""
         tags = self._get(line, "tags")
         if isinstance(tags, str):
@@ -319,7 +321,7 @@ def _shown(name: str) -> str:
 def _way_out(names: list[str], path: str) -> str:
     """What a user can do with judgments that are no ids."""
     found = f"Have them found in the chunks of a snapshot: {IMPORT}."
-    file = next((name for name in names if fields.normalise(name) in fields.FILE_NAMES), "FIELD")
+    file = next((name for name in names if field_names.normalise(name) in field_names.FILE_NAMES), "FIELD")
     return f"{found} Or measure by the ids of documents: {by_map(f'relevant={file}', path)}."
 
 

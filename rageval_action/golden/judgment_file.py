@@ -13,14 +13,14 @@ from rageval_action.core.measuring.trec_files import parse_qrels
 from rageval_action.core.wording.field_checks import shown
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
-from rageval_action.golden.builder import RowError
-from rageval_action.golden.table import not_json
-from rageval_action.golden.values import judged, map_grade
+from rageval_action.golden.containers import not_json
+from rageval_action.golden.field_values import judged, map_grade
+from rageval_action.golden.query_builder import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rageval_action.golden.interface import Part, ReadOptions
+    from rageval_action.golden.reader_types import Part, ReadOptions
 
 Grades = dict[str, dict[str, int]]
 """Query id -> document id -> grade."""
@@ -31,14 +31,14 @@ _LONGEST = 18
 """Digits of a grade that fits a number of 64 bits."""
 
 
-class Judged(Struct, frozen=True):
+class JudgmentFile(Struct, frozen=True):
     """Judgments and the layout they came in."""
 
     grades: Grades
     layout: str
 
 
-def read_judgments(part: Part, options: ReadOptions) -> Judged:
+def read_judgments(part: Part, options: ReadOptions) -> JudgmentFile:
     """Read judgments, whatever their layout.
 
     Raises:
@@ -46,13 +46,13 @@ def read_judgments(part: Part, options: ReadOptions) -> Judged:
             `golden.unclear-grades` for three columns whose grades may run backwards.
     """
     if part.data.lstrip()[:1] == b"{":
-        return Judged(_from_json(part, options), "JSON: query, then document and grade")
+        return JudgmentFile(_from_json(part, options), "JSON: query, then document and grade")
     first = next(_lines(part), None)
     if first is None:
         raise GoldenError("golden.empty", "the file holds no judgments.", where=part.path)
     columns = len(_split(first[1]))
     if columns == 4 and not _HEADER.fullmatch(_split(first[1])[0]):
-        return Judged(_four(part, options), "TREC's four columns")
+        return JudgmentFile(_four(part, options), "TREC's four columns")
     if columns == 3:
         return _three(part, options)
     raise GoldenError(
@@ -101,7 +101,7 @@ def _four(part: Part, options: ReadOptions) -> Grades:
         raise GoldenError("golden.bad-row", error.text, where=part.path) from error
 
 
-def _three(part: Part, options: ReadOptions) -> Judged:
+def _three(part: Part, options: ReadOptions) -> JudgmentFile:
     problems = Problems(GoldenError)
     grades: Grades = {}
     lines = list(_lines(part))
@@ -130,7 +130,7 @@ def _three(part: Part, options: ReadOptions) -> Judged:
     problems.raise_if_any()
     if not grades:
         raise GoldenError("golden.empty", "the file holds no judgments.", where=part.path)
-    return Judged(
+    return JudgmentFile(
         grades, "BEIR's three columns with a header" if header else "three columns without a header"
     )
 

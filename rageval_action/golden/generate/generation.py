@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rageval_action.golden.canonical_file import append_row
+from rageval_action.golden.generate.candidate_row import to_row
 from rageval_action.golden.generate.filters import Complaint, Duplicates, Filters
 from rageval_action.golden.generate.funnel import Funnel, Report
-from rageval_action.golden.generate.output import to_row
+from rageval_action.golden.generate.model_stages import criticise, rewrite, write
 from rageval_action.golden.generate.roundtrip import RoundTrip, Search, difficulty
-from rageval_action.golden.generate.stages import criticise, rewrite, write
-from rageval_action.golden.store import append_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from rageval_action.core.model.snapshot import Encode
     from rageval_action.core.model.types import Chunk
-    from rageval_action.golden.generate.asking import Asker
+    from rageval_action.golden.canonical_file import RowFile
     from rageval_action.golden.generate.candidates import Candidate, Slot
-    from rageval_action.golden.generate.plan import Plan, Settings
-    from rageval_action.golden.store import RowFile
+    from rageval_action.golden.generate.model_requests import Asker
+    from rageval_action.golden.generate.question_plan import QuestionPlan, Settings
 
 
 class Result(Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class Generation:
         self._difficulty: Counter[str] = Counter()
         self._also = 0
 
-    def run(self, plan: Plan) -> Result:
+    def run(self, plan: QuestionPlan) -> Result:
         """Work through the plan; every kept question is in the file when its wave is done."""
         for at in range(0, len(plan.slots), self._wave):
             self._work(plan.slots[at : at + self._wave])

@@ -35,7 +35,7 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
     """What a user declares about a file that does not say it itself.
 
     Attributes:
-        fields: our name (`query`, `relevant`, …; `golden.fields.TARGETS`) -> the file's name.
+        fields: our name (`query`, `relevant`, …; `golden.field_names.TARGETS`) -> the file's name.
         separator: between ids in one cell; `none` says that a cell is one id whatever it holds.
         id_template: makes an id of a composite one: `{0}-{1}` turns `["a", 3]` into `a-3`.
         grades: grade in the file -> grade in ours, for scales that run otherwise; empty = as written.

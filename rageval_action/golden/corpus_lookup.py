@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.types import Chunk, Evidence
-from rageval_action.golden.builder import RowError
-from rageval_action.golden.text import fold
+from rageval_action.golden.query_builder import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rageval_action.golden.values import Span
+    from rageval_action.golden.field_values import Span
 
 _PAGE_KEYS = ("page", "page_number", "page_num", "page_label", "pages")
 _TEXT_SHARE = 0.5
 """A chunk inside a longer passage stands for it when it is at least this share of the passage."""
 
 
-class Corpus:
-    """Chunks, indexed by what golden sets ask for. Texts are compared after `golden.text.fold`."""
+class CorpusLookup:
+    """Chunks, indexed by what golden sets ask for. Texts are compared after `golden.shared_words.fold`."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
@@ -38,7 +38,7 @@ class Corpus:
         Raises:
             RowError: no chunk holds the passage, nor is most of it one chunk.
         """
-        wanted = fold(text)
+        wanted = fold_case(text)
         self._index_texts()
         whole = self._by_text.get(wanted)
         if whole is not None:
@@ -120,7 +120,7 @@ class Corpus:
 
     def _index_texts(self) -> None:
         if not self._folded:
-            self._folded = [fold(chunk.text) for chunk in self.chunks]
+            self._folded = [fold_case(chunk.text) for chunk in self.chunks]
             for chunk, folded in zip(self.chunks, self._folded, strict=True):
                 self._by_text.setdefault(folded, chunk)
 

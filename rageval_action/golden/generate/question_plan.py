@@ -14,7 +14,7 @@ from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.generate.candidates import STYLES, Slot
 from rageval_action.golden.generate.prompting import CURRENT
 from rageval_action.golden.generate.sampling import FEWEST_CHARACTERS, stratified, usable
-from rageval_action.golden.text import content_tokens
+from rageval_action.golden.shared_words import content_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def check(settings: Settings) -> None:
         raise ConfigError("generate.bad-settings", problem)
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class QuestionPlan(Struct, frozen=True, kw_only=True):
     """The slots of a run in their order, and how many chunks were passed over, by reason."""
 
     slots: tuple[Slot, ...]
@@ -89,7 +89,7 @@ _LONGER = (
 )
 
 
-def make_plan(chunks: Sequence[Chunk], settings: Settings) -> Plan:
+def make_plan(chunks: Sequence[Chunk], settings: Settings) -> QuestionPlan:
     """Lay the questions out over the chunks.
 
     Raises:
@@ -115,7 +115,7 @@ def make_plan(chunks: Sequence[Chunk], settings: Settings) -> Plan:
         Slot(kind="unanswerable", chunks=(later[at % len(later)],), styles=("natural",))
         for at in range(nothing)
     ]
-    return Plan(slots=tuple(slots), skipped=sample.skipped, usable=len(sample.chunks))
+    return QuestionPlan(slots=tuple(slots), skipped=sample.skipped, usable=len(sample.chunks))
 
 
 def _single(ordered: Sequence[Chunk], count: int, settings: Settings) -> list[Slot]:

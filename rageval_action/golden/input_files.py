@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rageval_action.errors import GoldenError, written
-from rageval_action.golden.interface import Part, Parts
+from rageval_action.golden.reader_types import Part, Parts
 
 MAX_BYTES = 1 << 30
 """Largest golden file that is read; a set of this size has millions of queries."""

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from rageval_action.core.labels.tokens import fold_case
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
-from rageval_action.golden.fields import normalise
-from rageval_action.golden.neardup import THRESHOLD, Index
-from rageval_action.golden.text import content_tokens, fold
-from rageval_action.golden.values import is_absent
+from rageval_action.golden.field_names import normalise
+from rageval_action.golden.field_values import is_absent
+from rageval_action.golden.near_duplicates import THRESHOLD, Index
+from rageval_action.golden.shared_words import content_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rageval_action.golden.canonical_file import RowDict
+    from rageval_action.golden.containers import Line
     from rageval_action.golden.privacy import Detector
-    from rageval_action.golden.store import RowDict
-    from rageval_action.golden.table import Line
 
 NAMES: dict[str, tuple[str, ...]] = {
     "query": ("query", "question", "q", "text", "search", "search_query", "input", "message"),
@@ -43,7 +44,7 @@ _UP = {"up", "1", "+1", "good", "positive", "yes", "true", "like", "thumbs_up", 
 _DOWN = {"down", "-1", "0", "bad", "negative", "no", "false", "dislike", "thumbs_down", "2"}
 
 
-class Asked(Struct, kw_only=True):
+class LoggedQuestion(Struct, kw_only=True):
     """One question of the log, over all the times it was asked."""
 
     text: str
@@ -104,9 +105,9 @@ def from_log(
     return FromLog(rows=tuple(rows), lines=len(lines), left_out=dict(left_out), redacted=redacted)
 
 
-def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, Asked]:
+def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, LoggedQuestion]:
     problems = Problems(GoldenError)
-    asked: dict[str, Asked] = {}
+    asked: dict[str, LoggedQuestion] = {}
     for line in lines:
         row = {normalise(str(key)): value for key, value in line.row.items()}
         text = _first(row, "query")
@@ -119,7 +120,7 @@ def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, 
                 where=f"{path}:{line.number}",
             )
         clean, kinds = detector.redact(" ".join(text.split()))
-        one = asked.setdefault(fold(clean), Asked(text=clean, users=set(), clicks=Counter()))
+        one = asked.setdefault(fold_case(clean), LoggedQuestion(text=clean, users=set(), clicks=Counter()))
         try:
             _count(one, row, kinds)
         except ValueError as fault:
@@ -128,7 +129,7 @@ def _collect(lines: Iterable[Line], detector: Detector, path: str) -> dict[str, 
     return asked
 
 
-def _count(one: Asked, row: dict[str, Any], kinds: Sequence[str]) -> None:
+def _count(one: LoggedQuestion, row: dict[str, Any], kinds: Sequence[str]) -> None:
     count = _first(row, "count")
     if count is not None and (isinstance(count, bool) or not str(count).isdigit()):
         raise ValueError(f"the count is {count!r}; it is a whole number.")
@@ -170,7 +171,7 @@ def _ids(value: Any) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _unfit(one: Asked, least_times: int, least_users: int) -> str:
+def _unfit(one: LoggedQuestion, least_times: int, least_users: int) -> str:
     words = [token for token in content_tokens(one.text) if token not in ("email", "phone", "key")]
     if not words:
         return "nothing-left" if one.redacted else "no-words"
@@ -183,9 +184,9 @@ def _unfit(one: Asked, least_times: int, least_users: int) -> str:
     return ""
 
 
-def _row(one: Asked) -> RowDict:
+def _row(one: LoggedQuestion) -> RowDict:
     row: RowDict = {
-        "id": f"log-{text_hash(fold(one.text))[:12]}",
+        "id": f"log-{text_hash(fold_case(one.text))[:12]}",
         "query": one.text,
         "relevant": [name for name, _ in one.clicks.most_common()],
         "tags": ["log"],

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rageval_action.core.model.types import Chunk
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
-from rageval_action.golden import table
+from rageval_action.golden import containers
 
 if TYPE_CHECKING:
-    from rageval_action.golden.interface import Part
+    from rageval_action.golden.reader_types import Part
 
 _ID_KEYS = ("id", "_id", "chunk_id", "doc_id", "docid", "pid")
 _TEXT_KEYS = ("text", "contents", "content", "body", "passage")
@@ -24,7 +24,7 @@ def read_corpus(part: Part) -> tuple[Chunk, ...]:
     """
     problems = Problems(GoldenError)
     is_array = part.data.lstrip()[:1] == b"["
-    lines = table.read_json(part, problems) if is_array else table.read_jsonl(part, problems)
+    lines = containers.read_json(part, problems) if is_array else containers.read_jsonl(part, problems)
     chunks: list[Chunk] = []
     for line in lines:
         name = next((line.row[key] for key in _ID_KEYS if key in line.row), None)

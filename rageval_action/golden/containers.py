@@ -13,14 +13,14 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden.explain import kind
+from rageval_action.golden.row_faults import kind
 from rageval_action.safe_yaml import YamlDocument, YamlError, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rageval_action.core.wording.problem_list import Problems
-    from rageval_action.golden.interface import Part
+    from rageval_action.golden.reader_types import Part
 
 CONTAINERS = (
     "questions",

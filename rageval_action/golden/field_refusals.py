@@ -8,10 +8,10 @@ import shlex
 from typing import TYPE_CHECKING
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden.fields import FILE_NAMES, NO_WAY, normalise
+from rageval_action.golden.field_names import FILE_NAMES, NO_WAY, normalise
 
 if TYPE_CHECKING:
-    from rageval_action.golden.table import Line
+    from rageval_action.golden.containers import Line
 
 _CITATION = re.compile(r"\[[^\[\]\n]+\.[A-Za-z]{2,5}(?:#page=\d+)?\]")
 _LOOKED_AT = 50

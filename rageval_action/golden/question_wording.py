@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from rageval_action.golden.text import fold
+from rageval_action.core.labels.tokens import fold_case
 
 _PREAMBLES = tuple(
     re.compile(pattern)
@@ -61,7 +61,7 @@ _FEW_WORDS = 9
 
 def preamble(text: str) -> str:
     """The part of the text that a model wrote around its question; empty when there is none."""
-    folded = fold(text)
+    folded = fold_case(text)
     for pattern in (*_PREAMBLES, _WRAPPERS):
         match = pattern.search(folded)
         if match:
@@ -75,7 +75,7 @@ def pointer(text: str) -> str:
     `this passage` and its like always count; a bare `it` or `they` counts in a short question that names nothing
     before it.
     """
-    folded = fold(text)
+    folded = fold_case(text)
     for pattern in _POINTERS:
         match = pattern.search(folded)
         if match:

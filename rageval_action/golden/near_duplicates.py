@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rageval_action.golden.text import has_cjk, jaccard, shingles
+from rageval_action.core.labels.tokens import has_cjk
+from rageval_action.golden.shared_words import jaccard, shingles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

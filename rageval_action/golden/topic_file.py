@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rageval_action.core.wording.problem_list import Problems
-    from rageval_action.golden.interface import Part
+    from rageval_action.golden.reader_types import Part
 
 ID_NAMES = ("id", "_id", "qid", "query_id", "query-id", "question_id", "topic")
 """Names that topics files use for the query's id, in order of preference."""

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rageval_action.core.model.types import Chunk
-    from rageval_action.golden.generate.asking import Asker, Request
     from rageval_action.golden.generate.funnel import Funnel
-    from rageval_action.golden.generate.plan import Settings
+    from rageval_action.golden.generate.model_requests import Asker, Request
+    from rageval_action.golden.generate.question_plan import Settings
 
 PURPOSES = {"lookup": "question", "multi-document": "multi", "unanswerable": "unanswerable"}
 """Kind of slot -> purpose of its request."""

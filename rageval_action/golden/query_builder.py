@@ -21,8 +21,8 @@ Repeats: TypeAlias = Literal["refuse", "note"]
 a notice (a published collection is what it is)."""
 
 
-class Row(Struct, kw_only=True, gc=False):
-    """One row as it stands in a file: types are right, nothing else is known. Field meanings: `docs/golden-sets.md`."""
+class GoldenRow(Struct, kw_only=True, gc=False, rename={"text": "query"}):
+    """One row as it stands in a file: types are right, nothing else is known. The fields: docs/golden-sets.md."""
 
     id: Id
     text: str
@@ -48,7 +48,7 @@ class RowError(Exception):
         self.code = code
 
 
-class Builder:
+class QueryBuilder:
     """Collects the queries of one golden set and what is wrong with them.
 
     Args:
@@ -63,7 +63,6 @@ class Builder:
         self._queries: list[Query] = []
         self._by_id: dict[str, Query] = {}
         self._by_text: dict[tuple[str, QueryAcl | None], Query] = {}
-        self._integers = 0
         self._seen: dict[str, tuple[int, int]] = {}
 
     def where(self, line: int) -> str:
@@ -79,7 +78,7 @@ class Builder:
         count, first = self._seen.get(kind, (0, line))
         self._seen[kind] = (count + 1, first)
 
-    def add(self, row: Row, line: int) -> None:
+    def add(self, row: GoldenRow, line: int) -> None:
         """Check the row and keep it as a query, or note what is wrong with it."""
         try:
             query = self._query(row, line)
@@ -101,7 +100,7 @@ class Builder:
         notices = (_notice(kind, count, self.where(first)) for kind, (count, first) in self._seen.items())
         return tuple(self._queries), tuple(notices)
 
-    def _query(self, row: Row, line: int) -> Query:
+    def _query(self, row: GoldenRow, line: int) -> Query:
         text = row.text
         if not text or text.isspace():
             raise RowError("the query is empty.")
@@ -227,7 +226,7 @@ def _check_evidence(evidence: tuple[Evidence, ...]) -> None:
             raise RowError(f"`evidence` starts at {item.start}; offsets count characters from 0.")
 
 
-def _check_judged(row: Row, *, judged: bool) -> None:
+def _check_judged(row: GoldenRow, *, judged: bool) -> None:
     if row.answerable and not judged:
         raise RowError(
             "nothing says what should be found: give `relevant`, `any_of` or `evidence`, "

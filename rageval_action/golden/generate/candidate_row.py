@@ -9,9 +9,9 @@ import msgspec
 from rageval_action.golden.generate.roundtrip import difficulty
 
 if TYPE_CHECKING:
+    from rageval_action.golden.canonical_file import RowDict
     from rageval_action.golden.generate.candidates import Candidate
-    from rageval_action.golden.generate.plan import Settings
-    from rageval_action.golden.store import RowDict
+    from rageval_action.golden.generate.question_plan import Settings
 
 
 def to_row(one: Candidate, settings: Settings) -> RowDict:

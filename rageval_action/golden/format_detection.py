@@ -8,11 +8,11 @@ import msgspec
 
 from rageval_action.errors import GoldenError
 from rageval_action.golden.canonical import KEYS
-from rageval_action.golden.files import PARQUET
-from rageval_action.golden.table import not_json
+from rageval_action.golden.containers import not_json
+from rageval_action.golden.input_files import PARQUET
 
 if TYPE_CHECKING:
-    from rageval_action.golden.interface import Part, Parts
+    from rageval_action.golden.reader_types import Part, Parts
 
 _ENOUGH = ("id", "query")
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from rageval_action.golden.builder import Id, RowError
-from rageval_action.golden.explain import kind
-from rageval_action.golden.fields import normalise
+from rageval_action.golden.field_names import normalise
+from rageval_action.golden.query_builder import Id, RowError
+from rageval_action.golden.row_faults import kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from collections.abc import Set as AbstractSet
 
-    from rageval_action.golden.interface import ReadOptions
+    from rageval_action.golden.reader_types import ReadOptions
 
 NO_SEPARATOR = "none"
 """What a user declares when a cell is one id, whatever it holds."""
