@@ -149,7 +149,12 @@ def _base_question(
         return ExamQuestion(before=row, after=None, labels_before=mine, labels_after=mine, unknown=code)
     if isinstance(row.judgments, EvidenceItems):
         return _quoted(row, after, row.judgments, pair, touched=touched)
-    became = followed(row, pair)
+    return _named(row, after, pair, touched=touched)
+
+
+def _named(row: QueryRow, after: QueryRow, pair: Corpora, *, touched: bool) -> ExamQuestion:
+    """Judgments by id, which follow their texts; `touched`: the head changed this row."""
+    mine, became = own(row, pair.old), followed(row, pair)
     unclear = _unclear(row.judgments, became)
     lost = bool(became.gone) and (touched or pair.rechunked) and _matters(row.judgments, became.gone)
     return ExamQuestion(
@@ -237,15 +242,7 @@ def _head_question(row: QueryRow, before: QueryRow | None, pair: Corpora) -> Exa
     if left_alone(before, row, pair):
         if isinstance(row.judgments, EvidenceItems):
             return ExamQuestion(before=before, after=row, labels_before=had, labels_after=mine)
-        became = followed(before, pair)
-        return ExamQuestion(
-            before=before,
-            after=row,
-            labels_before=had,
-            labels_after=Applied(became.judgments, mine.unit),
-            unknown=_unclear(before.judgments, became),
-            moved=became.moved,
-        )
+        return _named(before, row, pair, touched=False)
     fitted = onto_baseline(row, before, pair.old, pair.new, rechunked=pair.rechunked)
     if isinstance(fitted, Kept):
         return ExamQuestion(before=None, after=row, labels_before=mine, labels_after=mine)

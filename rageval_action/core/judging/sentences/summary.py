@@ -46,6 +46,14 @@ FAILURES = {
 }
 """Code of the first reason -> title of a failure that is not a drop."""
 
+UNDECIDED = {
+    "exam.withdrawn": "This pull request changes the questions it is judged by",
+    "acl-base": "Access was widened",
+    "corpus.shrunk": "Most of the base branch's documents are gone",
+    "baseline.no-exam": "The baseline is too old to be asked again",
+}
+"""Code of the first reason -> title of an undecided verdict that no gate brought about."""
+
 RUNGS = {
     "exact": "the exact base commit",
     "ancestor": "the nearest ancestor with a record",
@@ -71,6 +79,8 @@ def title(document: ComparisonDocument) -> tuple[str, str]:
     alert, words = ALERTS[document.verdict], TITLES[document.verdict]
     if document.verdict == "fail" and document.reasons:
         words = FAILURES.get(document.reasons[0].code, words)
+    if document.verdict == "inconclusive" and document.reasons:
+        words = UNDECIDED.get(document.reasons[0].code, words)
     if document.verdict == "pass" and waived(document):
         return "NOTE", "Waived: retrieval got worse"
     reading = _reading(document)
