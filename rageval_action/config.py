@@ -83,7 +83,8 @@ OPTIONS: tuple[Option, ...] = (
         name="texts",
         kind="flag",
         default="true",
-        help="Keep query texts in the record (up to 300 characters).",
+        help="Keep the questions' texts and quotes in the record. Without them a later pull request can remove a question"
+        " unseen.",
     ),
     Option(
         name="review",

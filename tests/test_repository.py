@@ -14,7 +14,6 @@ from rageval_action import __version__
 from rageval_action.cli.main import COMMANDS, root
 from rageval_action.config import OPTIONS
 from rageval_action.core.measuring.measures import MEASURES
-from rageval_action.core.model import record
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
 from rageval_action.core.wording import limits
@@ -143,9 +142,6 @@ LIMITS = {
     ],
     "docs/matrix.md": [
         f"on {dense._TIMED} of them, one by one",
-    ],
-    "docs/security.md": [
-        f"query texts** (up to {record.QUERY_TEXT_LIMIT} characters)",
     ],
     "docs/snapshots.md": [
         f"when the cosine of the two is below {embedding_api.STABLE}",
