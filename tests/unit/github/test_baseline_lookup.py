@@ -250,6 +250,7 @@ def clean_run(github: FakeGitHub, api: Api, chain: list[str]) -> int:
     return len(github.log)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_lasting_fault_at_any_call_passes_as_no_baseline(
     fault: str, github: FakeGitHub, make_api: Callable[..., Api], chain: list[str], clock: FastClock
@@ -274,6 +275,7 @@ def _nth(name: str, at: int, seen: list[str]) -> bool:
     return seen.index(name) == at
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_one_passing_fault_at_any_call_is_survived(
     fault: str, github: FakeGitHub, make_api: Callable[..., Api], chain: list[str]

@@ -80,6 +80,7 @@ def many():
     return crowd(5000, 300)
 
 
+@pytest.mark.slow
 def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
     made = comment(_view(many), LINKS)
     assert len(made.encode()) <= COMMENT_BYTES

@@ -109,6 +109,7 @@ def test_no_string_of_a_view_is_shown_at_any_length(render, base):
     assert "x" * 500 not in made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", [*ROWS, "clusters"])
 def test_no_list_outgrows_a_comment_or_a_summary(field, base, situation):
     row = ROWS[field] if field in ROWS else base.clusters[0]
@@ -120,6 +121,7 @@ def test_no_list_outgrows_a_comment_or_a_summary(field, base, situation):
         whole(re.sub(r"```mermaid\n.*?```", "", made, flags=re.DOTALL))
 
 
+@pytest.mark.slow
 def test_all_lists_together_do_not_either(base):
     flooded = replace(
         base, **{name: (row,) * MANY for name, row in ROWS.items()}, lost_total=MANY, gained_total=MANY

@@ -14,6 +14,7 @@ LIBRARY_DEFAULTS = {"tokens": "words"}
 CHINESE = {"tokens": "bigrams", "stopwords": "none"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [

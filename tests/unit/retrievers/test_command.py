@@ -57,6 +57,7 @@ def test_a_program_answers_every_query(program: Path) -> None:
     assert answered.notices == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("behaviour", "said"),
     [
@@ -118,6 +119,7 @@ def test_failures_in_a_row_are_those_of_the_queries_that_carry_them(program: Pat
     assert all(error.startswith("not asked: the process failed 5 times in a row, ") for error in errors[6:])
 
 
+@pytest.mark.slow
 def test_only_the_first_start_has_the_long_limit(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
     many = [Query(id=f"q2-{at}", text="two") for at in range(20)]
     answered = run(program, "hang", many, timeout_s=0.1, start_timeout_s=2.5)
@@ -370,6 +372,7 @@ def test_a_module_that_is_not_there_is_said(program: Path) -> None:
         PythonRetriever(context(snapshot(THREE), function="nonsense"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line", ["yes", "sh -c 'setsid sleep 60 & exec yes'", "sh -c 'setsid sleep 60 & exit 3'", "cat /dev/zero"]
 )

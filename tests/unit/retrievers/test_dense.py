@@ -49,6 +49,7 @@ def test_it_agrees_with_brute_force_to_the_last_bit(path: str, metric: Metric, s
         assert [hit.rank for hit in ranking.hits] == list(range(1, len(ranking.hits) + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", METRICS)
 def test_nothing_but_the_contents_moves_a_score(metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
     """A quarter of the corpus are exact duplicates in groups of 40, which straddle the depth: storage order, shards,

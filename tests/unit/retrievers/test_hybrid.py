@@ -108,6 +108,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, str | int], o
     assert caught.value.where == f"retriever hybrid, option {option}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "title"),
     [

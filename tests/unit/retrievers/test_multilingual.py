@@ -42,6 +42,7 @@ def test_chinese_questions_find_english_passages() -> None:
     assert [ranking.hits[0].id for ranking in run.rankings] == ["c1", "c2", "c4"]
 
 
+@pytest.mark.slow
 def test_it_knows_chinese_where_an_english_model_does_not() -> None:
     """On the first paragraphs of DRCD: recall@5 far above MiniLM's on the same questions."""
     whole, queries, asked = corpus("drcd_zh_tw")

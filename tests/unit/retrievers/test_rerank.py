@@ -188,6 +188,7 @@ PASSAGES = [
 FRANCE = "what is the capital of france"
 
 
+@pytest.mark.slow
 def test_the_same_cross_encoder_by_sentence_transformers(torch_model: str) -> None:
     scorer = cross_encoders.SentenceTransformersScorer(torch_model, 512)
     assert str(scorer._model.device) == "cpu"
@@ -251,6 +252,7 @@ def test_a_real_cross_encoder_puts_the_answer_first() -> None:
     assert max(scores[1:]) < 0.0
 
 
+@pytest.mark.slow
 def test_a_real_cross_encoder_lifts_real_questions() -> None:
     pytest.importorskip("onnxruntime")
     made, queries, _ = corpus("anthropic_docs")

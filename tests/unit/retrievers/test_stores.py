@@ -105,6 +105,7 @@ def test_pgvector_halves_indexes_and_settings(monkeypatch: pytest.MonkeyPatch) -
     assert run.parameters["set.hnsw.ef_search"] == "200"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -149,6 +150,7 @@ def test_sqlite_vec(tmp_path: Path) -> None:
         ask("sqlite-vec", file=str(tmp_path / "none"), table="vec")
 
 
+@pytest.mark.slow
 def test_lancedb(tmp_path: Path) -> None:
     path = str(fill_lancedb(tmp_path / "db", CHUNKS, VECTORS))
     assert ids(ask("lancedb", path=path, table="docs", metric="cosine", exact=True)) == ["c1", "c4", "c2"]
@@ -160,6 +162,7 @@ def test_lancedb(tmp_path: Path) -> None:
     assert "LanceDB:" in ask("lancedb", path=path, table="none").rankings[0].error
 
 
+@pytest.mark.slow
 def test_chroma(tmp_path: Path) -> None:
     fill_chroma(tmp_path / "db", CHUNKS, VECTORS)
     before = (tmp_path / "db" / "chroma.sqlite3").read_bytes()
@@ -211,12 +214,14 @@ def test_sql_without_end_in_a_file(tmp_path: Path) -> None:
     assert hung(run)
 
 
+@pytest.mark.slow
 def test_a_statement_without_end_where_the_database_has_no_limit(table: str) -> None:
     where = "%(query)s::text <> 'hang' OR pg_sleep(15) IS NULL"
     run = ask("pgvector", THREE, table=table, where=where, timeout_s=1.0, set__statement_timeout=0)
     assert hung(run)
 
 
+@pytest.mark.slow
 def test_a_table_whose_file_never_ends(tmp_path: Path) -> None:
     folder = fill_lancedb(tmp_path / "db", CHUNKS, VECTORS)
     (data,) = folder.rglob("data/*.lance")
@@ -226,6 +231,7 @@ def test_a_table_whose_file_never_ends(tmp_path: Path) -> None:
     assert run.rankings[0].error == "no answer within 1 s"
 
 
+@pytest.mark.slow
 def test_a_chroma_server_that_never_answers() -> None:
     pytest.importorskip("chromadb")
     done = threading.Event()
@@ -295,6 +301,7 @@ def test_qdrant_by_its_own_engine() -> None:
         assert run.rankings[0].hits[0].score == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["opensearch", "elasticsearch", "meilisearch", "qdrant"])
 @pytest.mark.parametrize(
     ("reply", "said"),
@@ -374,6 +381,7 @@ def _asked_of(
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["dense", "pgvector", "sqlite-vec", "lancedb", "qdrant"])
 @pytest.mark.parametrize(("name", "count"), [("anthropic_docs", 100), ("cranfield", 225)])
 def test_exact_stores_rank_as_our_own_search_does(

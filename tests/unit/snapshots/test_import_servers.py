@@ -43,6 +43,7 @@ def test_what_postgresql_refuses_is_said_without_the_password(monkeypatch: pytes
         open_snapshot("pgvector:?table=import_small")
 
 
+@pytest.mark.slow
 def test_a_database_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "CONNECT_S", 2)
     with socket.create_server(("127.0.0.1", 0)) as silent:

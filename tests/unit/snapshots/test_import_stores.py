@@ -45,6 +45,7 @@ def chroma_folder(folder: Path, *, space: str = "", name: str = "docs", count: i
     return collection
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("space", "metric"), [("", "l2"), ("cosine", "cosine"), ("ip", "ip"), ("l2", "l2")])
 def test_chroma(tmp_path: Path, space: str, metric: str) -> None:
     chroma_folder(tmp_path / "db", space=space)
@@ -55,6 +56,7 @@ def test_chroma(tmp_path: Path, space: str, metric: str) -> None:
     assert {path: path.read_bytes() for path in (tmp_path / "db").rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.slow
 def test_chroma_with_rows_in_the_index_and_in_the_queue(tmp_path: Path) -> None:
     """2,500 rows: the index is written every 1,000, the rest waits in the queue; some are changed and deleted."""
     collection = chroma_folder(tmp_path / "db", count=0)
@@ -76,6 +78,7 @@ def test_chroma_with_rows_in_the_index_and_in_the_queue(tmp_path: Path) -> None:
     np.testing.assert_allclose(stored["r1234"], many[1234], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_which_chroma_collection(tmp_path: Path) -> None:
     chroma_folder(tmp_path / "db", name="one")
     chroma_folder(tmp_path / "db", name="two")
@@ -93,6 +96,7 @@ class _Payload:
         return (os.system, (f"touch {self.path}",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["sqlite cut", "sqlite noise", "segment cut", "segment pickle", "link"])
 def test_damaged_and_hostile_chroma_folders(tmp_path: Path, damage: str) -> None:
     collection = chroma_folder(tmp_path / "db", count=0)
@@ -143,6 +147,7 @@ def lance_table(folder: Path, metric: str = "", table: str = "docs") -> Any:
     return made
 
 
+@pytest.mark.slow
 def test_lancedb(tmp_path: Path) -> None:
     lance_table(tmp_path / "db")
     made = opened(f"lancedb:{tmp_path}/db")
@@ -150,6 +155,7 @@ def test_lancedb(tmp_path: Path) -> None:
     assert made.manifest.metric == "l2"
 
 
+@pytest.mark.slow
 def test_which_lancedb_table_and_a_metric_of_ones_own(tmp_path: Path) -> None:
     lance_table(tmp_path / "db", table="one")
     lance_table(tmp_path / "db", table="two")
@@ -159,6 +165,7 @@ def test_which_lancedb_table_and_a_metric_of_ones_own(tmp_path: Path) -> None:
     assert made.manifest.metric == "cosine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["data cut", "data noise", "versions gone"])
 def test_damaged_lancedb_folders_are_refused(tmp_path: Path, damage: str) -> None:
     lance_table(tmp_path / "db")
@@ -256,6 +263,7 @@ def test_damaged_and_odd_sqlite_files_are_refused(tmp_path: Path) -> None:
 # Haystack, Qdrant's points, Hugging Face, search servers' exports
 
 
+@pytest.mark.slow
 def test_haystack(tmp_path: Path) -> None:
     haystack = pytest.importorskip("haystack")
     from haystack.document_stores.in_memory import InMemoryDocumentStore

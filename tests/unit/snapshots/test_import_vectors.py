@@ -44,6 +44,7 @@ def test_safetensors_by_its_own_library(tmp_path: Path, dtype: str) -> None:
     same(opened(f"vectors:{tmp_path}/v.safetensors?chunks={chunks_file(tmp_path)}"), vectors(), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["float", "double", "fixed", "half"])
 def test_parquet_by_its_own_library(tmp_path: Path, kind: str) -> None:
     pa = pytest.importorskip("pyarrow")

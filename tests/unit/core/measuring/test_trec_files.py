@@ -243,6 +243,7 @@ IDS = st.text(st.characters(codec="utf-8", exclude_characters=" \t\n\r\v\f"), mi
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
+@pytest.mark.slow
 @FIXED
 @given(st.dictionaries(IDS, st.dictionaries(IDS, FINITE, min_size=1, max_size=5), min_size=1, max_size=4))
 def test_a_run_reads_back_as_it_was_written(run: dict[str, dict[str, float]]) -> None:

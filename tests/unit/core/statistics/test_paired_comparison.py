@@ -126,6 +126,7 @@ class TestAnchors:
 
 
 class TestBootstrap:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("n", "share", "shift"),
         [

@@ -292,6 +292,7 @@ def test_a_fault_costs_its_own_questions_and_is_asked_again_next_time(
     assert bench.server.paid_output == bench.paid_in_ledger()
 
 
+@pytest.mark.slow
 def test_the_sdk_retries_and_waits_as_told(bench: Bench) -> None:
     bench.server.faults = [Fault(429), Fault(529), None]
     result = bench.run(retries=2)
