@@ -10,6 +10,7 @@ from rageval_action.core.measuring.measures import (
     MEASURES,
     Definition,
     Measure,
+    is_measure,
     ladder,
     parse_measure,
     parse_measures,
@@ -237,3 +238,9 @@ def test_definitions_are_values_with_named_fields() -> None:
         MEASURES["mrr"].cutoff = "required"  # type: ignore[misc]
     with pytest.raises(TypeError):
         Definition(MEASURES["mrr"].compute, "optional", "", "")  # type: ignore[misc]
+
+
+def test_a_measure_is_known_by_how_it_is_spelt() -> None:
+    assert all(is_measure(str(measure)) for measure in parse_measures(["recall@1,10", "mrr", "ndcg_exp@5"]))
+    for text in ("recall", "recall@0", "recall@5 ", "tag:x", ""):
+        assert not is_measure(text)
