@@ -83,8 +83,8 @@ OPTIONS: tuple[Option, ...] = (
         name="texts",
         kind="flag",
         default="true",
-        help="Keep the questions' texts and quotes in the record. Without them a later pull request can remove a question"
-        " unseen.",
+        help="Keep the questions' texts and quotes in the record."
+        " Without them a later pull request can remove a question unseen.",
     ),
     Option(
         name="review",

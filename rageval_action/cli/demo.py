@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from rageval_action.cli.configuration import configure, world
 from rageval_action.cli.evaluate import next_steps, show_comparison
 from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
+
+if TYPE_CHECKING:
+    from rageval_action.core.model.record import RunRecord
 
 
 @click.command()
@@ -28,10 +32,10 @@ def demo(examples: str, markdown: str) -> None:
     folder = Path(examples) if examples else shipped()
     config = str(folder / "rageval.yml")
     out = Path(tempfile.mkdtemp(prefix="rageval-demo-"))
-    records = {}
+    records: dict[str, RunRecord] = {}
     for side in ("baseline", "candidate"):
         settings = configure({"snapshot": str(folder / side)}, config)
-        records[side] = pipeline.evaluate(settings, world(folder))
+        records[side] = pipeline.evaluate(settings, world(folder), records.get("baseline"))
         write_files(out / side, encode(records[side]))
     document = pipeline.conclude(
         records["candidate"],

@@ -23,6 +23,7 @@ CAVEATS = (
     "corpus.rechunked",
     "corpus.replaced",
     "labels.rewritten",
+    "labels.gone",
     "several-factors",
     "baseline.errors",
     "baseline.passed-over",

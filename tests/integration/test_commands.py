@@ -95,6 +95,9 @@ class TestEvaluate:
         assert all(row["delta"] == 0 and row["ci"] == [0, 0] for row in told["measures"])
 
     def test_a_lost_document_fails_names_the_query_and_the_cause(self, project: Path) -> None:
+        (project / "rageval.yml").write_text(
+            "gates: [{measure: recall@5, max_drop: 0.02, rule: observed}]\n", encoding="utf-8"
+        )
         evaluate(project, "before")
         fewer = {name: text for name, text in DOCUMENTS.items() if name != "sql-log"}
         write_index(project / "smaller", fewer)
@@ -122,7 +125,7 @@ class TestEvaluate:
         assert (lost["id"], lost["change"], lost["cause"]) == ("q2", "lost", "not-indexed")
         assert (project / "comment.md").read_text().startswith("> [!CAUTION]\n> **Retrieval got worse.**")
 
-    def test_a_renamed_document_is_re_identified(self, project: Path) -> None:
+    def test_labels_follow_a_renamed_document(self, project: Path) -> None:
         evaluate(project, "before")
         renamed = {name.replace("sql-log", "sql-log-9002"): text for name, text in DOCUMENTS.items()}
         write_index(project / "renamed", renamed)
@@ -140,10 +143,12 @@ class TestEvaluate:
             "-",
             cwd=project,
         )
-        assert done.returncode == 1
+        assert done.returncode == 0
         told = json.loads((project / "after" / "comparison.json").read_text())
-        assert told["queries"][0]["cause"] == "re-identified"
-        assert told["queries"][0]["by"] == ["sql-log-9002"]
+        assert told["verdict"] == "pass"
+        assert not [change for change in told["queries"] if change["change"] in ("lost", "worse")]
+        followed = next(note for note in told["warnings"] if note["code"] == "labels.followed")
+        assert "q2" in followed["text"]
 
     def test_texts_can_be_kept_out_of_the_record(self, project: Path) -> None:
         evaluate(project, "run", "--texts", "false")
@@ -169,7 +174,12 @@ class TestCompare:
         assert done.returncode == 0, done.stderr
         told = json.loads(done.stdout)
         assert told["schema"] == "rageval.comparison/1"
-        assert told["pairing"] == {"paired": 8, "new": [], "removed": [], "changed": []}
+        names = ("new", "removed", "renamed", "reworded", "relabelled", "retagged", "access_changed")
+        assert told["pairing"] == {"paired": 8, **{key: [] for key in (*names, "since_baseline")}}
+        assert set(told["exams"]) == {"base", "head"}
+        asked = {"queries": 8, "asked": 8, "unknown": []}
+        assert all({name: exam[name] for name in asked} == asked for exam in told["exams"].values())
+        assert told["access"] == {"head": [], "base_only": []}
         assert set(told["baseline"]) == {"run_id", "sha", "rung", "age_s", "distance"}
         row = told["measures"][0]
         wanted = {
@@ -188,6 +198,7 @@ class TestCompare:
             "same",
             "mde",
             "label_effect",
+            "exam",
         }
         assert wanted <= set(row)
         assert row["slice"] is None

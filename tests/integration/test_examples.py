@@ -275,16 +275,15 @@ def test_demo_shows_a_regression_that_the_gate_stops(told: ComparisonDocument) -
     headline = next(row for row in told.measures if row.measure == "recall@5" and row.slice is None)
 
     assert (told.verdict, told.exit_code) == ("fail", 1)
-    assert told.gates[0].state == "fail"
+    assert [gate.state for gate in told.gates[:2]] == ["inconclusive", "fail"]
     assert headline.delta < -0.02
-    assert headline.reading == "worse"
     assert headline.better >= 3
 
 
-def test_demo_shows_five_causes_and_gains_too(told: ComparisonDocument) -> None:
+def test_demo_shows_several_causes_and_gains_too(told: ComparisonDocument) -> None:
     lost = {change.cause for change in told.queries if change.change == "lost"}
 
-    assert lost == {"not-indexed", "re-identified", "duplicate", "outranked", "acl-filtered"}
+    assert lost == {"duplicate", "outranked", "acl-filtered"}
     assert sum(change.change == "gained" for change in told.queries) >= 2
     assert told.turnover is not None
     assert told.turnover.rechunked
@@ -305,25 +304,23 @@ def test_readme_tells_what_the_demo_shows(told: ComparisonDocument, rows: list[d
         next(result for result in told.gates if isinstance(result.gate, kind))
         for kind in (KeepGate, FloorGate)
     )
-    gone = [change for change in told.queries if change.cause == "not-indexed"]
+    notes = {note.code: note.text for note in told.warnings}
 
-    assert round(-100 * headline.delta) == 6
-    assert "Recall@5 falls by about six points and the gate of two points fails" in readme
-    assert (states["recall@5"], states["recall@5 of tag:exact-term"]) == ("fail", "inconclusive")
-    assert (critical.state, critical.text.count("q0")) == ("fail", 1)
-    assert "One critical question is lost" in readme
+    assert (round(-100 * headline.delta), headline.n, headline.unknown) == (3, 158, 4)
+    assert "Recall@5 falls by about three points over the 158 questions that could be marked" in readme
+    assert (states["recall@5"], states["recall@5 of tag:exact-term"]) == ("inconclusive", "inconclusive")
+    assert states["mrr"] == "fail"
+    assert "The gate of `mrr` fails" in readme
+    assert critical.state == "pass"
+    assert "No critical question is lost" in readme
     assert isinstance(floor.gate, FloorGate)
     assert (floor.state, floor.gate.min) == ("pass", 0.6)
     assert "The floor of 0.60 holds" in readme
+    assert len(told.access.base_only) == 1
     about = {row["id"] for row in rows if "snapshot-build" in judged_ids(row)}
-    assert sorted(change.change for change in told.queries if change.id in about) == [
-        "lost",
-        "missed",
-        "missed",
-        "worse",
-    ]
-    assert {change.id for change in gone if change.change != "missed"} < about
-    assert "two of the four questions about it" in readme
+    assert {one.id for one in told.exams["base"].unknown} == about
+    assert all(name in notes["labels.gone"] for name in about)
+    assert all(name in notes["labels.followed"] for name in ("q036", "q037", "q038", "q039"))
 
 
 def test_no_answer_track_looks_better_as_told(candidate: Record) -> None:

@@ -255,12 +255,16 @@ def caveats(
     if corpus.rechunked or corpus.new_ids >= TURNED_OVER:
         code = "corpus.rechunked" if corpus.rechunked else "corpus.replaced"
         notes.append(Caveat(code=code, turnover=corpus))
-    rewritten = tuple(one.row.query_id for one in base_exam if one.unknown == "other-text")
-    if rewritten:
-        notes.append(Caveat(code="labels.rewritten", names=rewritten))
-    moved = tuple(one.row.query_id for one in base_exam if one.moved)
-    if moved:
-        notes.append(Caveat(code="labels.followed", names=moved))
+    by_code = {
+        "labels.rewritten": [one for one in base_exam if one.unknown == "other-text"],
+        "labels.gone": [one for one in base_exam if one.unknown == "label-gone"],
+        "labels.followed": [one for one in base_exam if one.moved],
+    }
+    notes += [
+        Caveat(code=code, names=tuple(one.row.query_id for one in about))
+        for code, about in by_code.items()
+        if about
+    ]
     if before.errors >= MANY_ERRORS * before.golden.queries:
         notes.append(Caveat(code="baseline.errors", failed=before.errors, queries=before.golden.queries))
     mixed = [factor.name for factor in found if factor.name in RETRIEVAL]
@@ -268,7 +272,7 @@ def caveats(
         mixed = [name for name in mixed if name != "corpus"]  # a chunker is there to make other chunks
     if len(mixed) > 1:
         notes.append(Caveat(code="several-factors", names=tuple(mixed)))
-    by_code = {
+    of_golden = {
         "golden.removed": golden.removed,
         "golden.reworded": golden.reworded,
         "golden.new": golden.new,
@@ -277,7 +281,7 @@ def caveats(
         "golden.access-changed": golden.access_changed,
         "golden.since-baseline": golden.since_baseline,
     }
-    notes += [Caveat(code=code, names=ids) for code, ids in by_code.items() if ids]
+    notes += [Caveat(code=code, names=ids) for code, ids in of_golden.items() if ids]
     depths = before.retriever.depth, after.retriever.depth
     if depths[0] != depths[1]:
         notes.append(Caveat(code="depth", depth=min(depths)))

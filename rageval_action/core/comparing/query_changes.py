@@ -76,7 +76,7 @@ def changes(
         found += _marked(one, "base" if alone else "both", sides, k)
     for one in head:
         twin = marked.get(one.row.query_id)
-        if one.before is not None and (twin is None or twin.labels_after != one.labels_after):
+        if not one.unknown and (twin is None or twin.labels_after != one.labels_after):
             found += _marked(one, "head", sides, k)
     return tuple(sorted(found, key=worst_first))
 

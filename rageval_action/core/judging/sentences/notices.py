@@ -9,6 +9,7 @@ from rageval_action.core.wording.lists import listed, queries
 
 QUERIES = {
     "labels.rewritten": "labels no longer mean the same text",
+    "labels.gone": "could not be marked, since what their labels name is gone",
     "labels.followed": "their documents have new ids now, which the labels follow",
     "golden.removed": "removed from the golden set, and asked all the same",
     "golden.reworded": "reworded, and asked in both wordings",
