@@ -10,8 +10,8 @@ from rageval_action.core.wording.lists import listed, queries
 QUERIES = {
     "labels.rewritten": "labels no longer mean the same text",
     "labels.followed": "their documents have new ids now, which the labels follow",
-    "golden.removed": "removed from the golden set, and asked all the same",
-    "golden.reworded": "reworded, and asked in both wordings",
+    "golden.removed": "removed from the golden set; the base exam keeps them",
+    "golden.reworded": "reworded; the base exam keeps the old wording",
     "golden.new": "new in the golden set",
     "golden.relabelled": "judged by other labels than before",
     "golden.retagged": "in other slices than before",
