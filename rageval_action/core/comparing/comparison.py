@@ -96,6 +96,7 @@ def compare(
         measure_table,
         measures=measures,
         depth=depth,
+        unit=baseline.record.golden.unit,
         cutoff=cutoff,
         floor_depth=candidate.record.retriever.depth,
     )

@@ -15,7 +15,7 @@ from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.measures import Measure
 from rageval_action.core.measuring.row_scores import Judged, row_scores
 from rageval_action.core.model.record import Cutoff, QueryRow
-from rageval_action.core.model.types import Unanswerable
+from rageval_action.core.model.types import Unanswerable, Unit
 from rageval_action.core.statistics.drop_rules import Drop
 from rageval_action.core.statistics.paired_comparison import (
     Interval,
@@ -147,6 +147,7 @@ def measure_table(
     depth: int,
     *,
     exam: ExamName,
+    unit: Unit,
     cutoff: Cutoff = "documents",
     floor_depth: int = 0,
 ) -> MeasureTable:
@@ -157,11 +158,12 @@ def measure_table(
         measures: to compute.
         depth: units kept of every ranking.
         floor_depth: the same where the candidate stands alone; 0 = `depth`.
+        unit: what the baseline's own judgments name.
         exam: the base's tags make the slices of its exam, the head's those of the other.
         cutoff: what k counts.
     """
     asked = [one for one in questions if one.before is not None and _answerable(one)]
-    columns = _columns(asked, measures, depth, cutoff)
+    columns = _columns(asked, measures, depth, unit, cutoff)
     rows = [_sliced_by(one, exam) for one in asked]
     parts = {name: np.array(part, dtype=np.intp) for name, part in slices.split(rows).items()}
     shown: list[tuple[str | None, Positions]] = [(None, np.arange(len(asked)))]
@@ -224,13 +226,13 @@ def _sliced_by(one: ExamQuestion, exam: ExamName) -> QueryRow:
 
 
 def _columns(
-    asked: Sequence[ExamQuestion], measures: Sequence[Measure], depth: int, cutoff: Cutoff
+    asked: Sequence[ExamQuestion], measures: Sequence[Measure], depth: int, unit: Unit, cutoff: Cutoff
 ) -> dict[Measure, _Columns]:
     """Scores of both sides; an unknown one of the candidate is NaN."""
     befores = [(one.before, one.labels_before) for one in asked if one.before is not None]
     old = row_scores([Judged(row, at.judgments, at.unit) for row, at in befores], measures, depth, cutoff)
     was = row_scores(
-        [Judged(row, row.judgments, unit_of(row.judgments, at.unit)) for row, at in befores],
+        [Judged(row, row.judgments, unit_of(row.judgments, unit)) for row, _ in befores],
         measures,
         depth,
         cutoff,
