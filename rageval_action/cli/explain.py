@@ -29,8 +29,8 @@ def explain(query: str, record: str, baseline: str, snapshot: str, show: int, js
     of the right document, and what such a loss calls for.
     """
     from rageval_action.cli.report import chunk_texts
+    from rageval_action.core.comparing.query_pairs import query_pairs
     from rageval_action.core.judging.explanation import explain as explained
-    from rageval_action.core.measuring.query_layout import query_pairs
     from rageval_action.records import read_record
     from rageval_action.reports.query_explanation import lines
 

@@ -10,13 +10,13 @@ from msgspec import Struct
 
 from rageval_action.core.comparing.loss_clusters import clusters
 from rageval_action.core.comparing.query_changes import QueryChange
+from rageval_action.core.comparing.query_pairs import query_pairs
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.query_layout import (
     QueryLayout,
     QueryPair,
     answerable,
-    query_pairs,
     recall_curve,
 )
 from rageval_action.core.model.record import Record, RunRecord

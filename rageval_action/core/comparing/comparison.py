@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -91,14 +92,22 @@ def compare(
     depth = min(baseline.record.retriever.depth, candidate.record.retriever.depth)
     found = factors(baseline.record, candidate.record, turned, golden.pairing)
     same = not golden.pairing.differs and not any(one.unknown for one in asked)
+    table = partial(
+        measure_table,
+        measures=measures,
+        depth=depth,
+        unit=baseline.record.golden.unit,
+        cutoff=cutoff,
+        floor_depth=candidate.record.retriever.depth,
+    )
     return Comparison(
         baseline=baseline,
         candidate=candidate,
         k=candidate.record.k,
         depth=depth,
         cutoff=cutoff,
-        base=measure_table(asked, measures, depth, exam="base", cutoff=cutoff),
-        head=SameExam() if same else measure_table(own, measures, depth, exam="head", cutoff=cutoff),
+        base=table(asked, exam="base"),
+        head=SameExam() if same else table(own, exam="head"),
         base_questions=asked,
         head_questions=own,
         golden=golden,

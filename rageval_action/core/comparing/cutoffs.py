@@ -46,7 +46,8 @@ def cutoff_views(
         return ()
     ways: tuple[Cutoff, ...] = ("documents", "chunks")
     rows = [
-        measure_table(questions, [measure], depth, exam="base", cutoff=way).row(str(measure)) for way in ways
+        measure_table(questions, [measure], depth, exam="base", unit="document", cutoff=way).row(str(measure))
+        for way in ways
     ]
     if any(row is None for row in rows):
         return ()

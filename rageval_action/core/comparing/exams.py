@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.core.comparing.pairing import QuestionPairs
 from rageval_action.core.labels.label_transfer import (
@@ -20,10 +21,18 @@ from rageval_action.core.labels.label_transfer import (
     asked_for,
     evidence_key,
     onto_baseline,
-    onto_candidate,
     own,
 )
-from rageval_action.core.labels.successors import Followed, Successors, follow, names_of
+from rageval_action.core.labels.successors import (
+    Followed,
+    Gone,
+    Held,
+    Moved,
+    Successors,
+    follow,
+    names_of,
+    successor_documents,
+)
 from rageval_action.core.model.access_names import Asker
 from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import EvidenceItem, EvidenceItems, Grades, Groups, Judgments
@@ -103,8 +112,8 @@ def _same_quotes(before: Judgments, after: Judgments, pair: Corpora) -> bool:
 
 
 def _doc_now(doc: str, pair: Corpora) -> str:
-    became = follow(Grades({doc: 1}), "document", pair.successors, pair.names)
-    return next(iter(became.moved.values()), doc)
+    """The name that a quote's document has in the candidate's corpus; its own where no other is known."""
+    return successor_documents((EvidenceItem(doc=doc, quote=""),), pair.successors, pair.names).get(doc, doc)
 
 
 # --- the base's exam --------------------------------------------------------------------------------------------------
@@ -149,22 +158,19 @@ def _base_question(
         return ExamQuestion(before=row, after=None, labels_before=mine, labels_after=mine, unknown=code)
     if isinstance(row.judgments, EvidenceItems):
         return _quoted(row, after, row.judgments, pair, touched=touched)
-    return _named(row, after, pair, touched=touched)
-
-
-def _named(row: QueryRow, after: QueryRow, pair: Corpora, *, touched: bool) -> ExamQuestion:
-    """Judgments by id, which follow their texts; `touched`: the head changed this row."""
-    mine, became = own(row, pair.old), followed(row, pair)
-    unclear = _unclear(row.judgments, became)
-    lost = bool(became.gone) and (touched or pair.rechunked) and _matters(row.judgments, became.gone)
+    labels, unknown, moved = _by_texts(row, pair, touched=touched)
     return ExamQuestion(
-        before=row,
-        after=after,
-        labels_before=mine,
-        labels_after=Applied(became.judgments, mine.unit),
-        unknown=unclear or ("label-gone" if lost else ""),
-        moved=became.moved,
+        before=row, after=after, labels_before=mine, labels_after=labels, unknown=unknown, moved=moved
     )
+
+
+def _by_texts(row: QueryRow, pair: Corpora, *, touched: bool) -> tuple[Applied, str, dict[str, str]]:
+    """Labels that follow their texts, the code where that is unclear, and the ids that changed."""
+    became = followed(row, pair)
+    code = _unclear(row.judgments, became)
+    if not code and (touched or pair.rechunked) and _matters(row.judgments, became.gone):
+        code = "label-gone"
+    return Applied(became.judgments, own(row, pair.old).unit), code, became.moved
 
 
 def _members(judgments: Judgments) -> list[tuple[str, ...]]:
@@ -198,19 +204,19 @@ def _quoted(
     """Quotes, as the evaluation resolved them in the candidate's corpus; without it, as far as hashes can tell."""
     mine = own(row, pair.old)
     known = _resolved(after)
-    found = [known.get(evidence_key(item)) for item in asked.items]
-    if all(item is not None for item in found):
-        items = tuple(item for item in found if item is not None)
-        labels, code = Applied(EvidenceItems(items), "evidence"), ""
-        if any(not item.chunks for item in items) and touched:
-            code = "label-gone"
-        return ExamQuestion(before=row, after=after, labels_before=mine, labels_after=labels, unknown=code)
-    fitted = onto_candidate(row, after, pair.old, pair.new, rechunked=pair.rechunked)
-    if isinstance(fitted, Kept):
+    found = [_known(item, known, pair) or _by_hashes(item, pair) for item in asked.items]
+    items = tuple(item for item in found if item is not None)
+    if len(items) < len(found):
         return ExamQuestion(
             before=row, after=after, labels_before=mine, labels_after=mine, unknown="texts-gone"
         )
-    return ExamQuestion(before=row, after=after, labels_before=mine, labels_after=fitted)
+    return ExamQuestion(
+        before=row,
+        after=after,
+        labels_before=mine,
+        labels_after=Applied(EvidenceItems(items), "evidence"),
+        unknown="label-gone" if touched and any(not item.chunks for item in items) else "",
+    )
 
 
 def _resolved(row: QueryRow) -> dict[tuple[str, str, int], EvidenceItem]:
@@ -220,6 +226,40 @@ def _resolved(row: QueryRow) -> dict[tuple[str, str, int], EvidenceItem]:
         if isinstance(judgments, EvidenceItems):
             found.update((evidence_key(item), item) for item in judgments.items)
     return found
+
+
+def _known(
+    item: EvidenceItem, known: Mapping[tuple[str, str, int], EvidenceItem], pair: Corpora
+) -> EvidenceItem | None:
+    """The quote where the candidate's run resolved it, also under the name that its document has now."""
+    here = known.get(evidence_key(item))
+    return here or known.get((_doc_now(item.doc, pair), item.quote, item.start))
+
+
+def _by_hashes(item: EvidenceItem, pair: Corpora) -> EvidenceItem | None:
+    """The chunks that held a quote under their present ids; without its document it is lost, else None.
+
+    Only a document of the same texts can tell: in another one the quote may stand in other chunks as well.
+    """
+    old, new, now = pair.old.lookup, pair.new.lookup, _doc_now(item.doc, pair)
+    if not new.holds(now, "document"):
+        gone = isinstance(pair.successors.of(item.doc, "document"), Gone) and not pair.rechunked
+        return replace(item, chunks=()) if gone and old.holds(item.doc, "document") else None
+    if not item.chunks or old.texts(item.doc, "document") != new.texts(now, "document"):
+        return None
+    chunks = [_chunk_now(name, pair) for name in item.chunks]
+    return replace(item, chunks=tuple(chunks)) if all(chunks) else None
+
+
+def _chunk_now(name: str, pair: Corpora) -> str:
+    """The id under which a chunk of the same text is there; empty where that is unclear."""
+    match pair.successors.of(name, "chunk"):
+        case Held() if pair.old.lookup.texts(name, "chunk") == pair.new.lookup.texts(name, "chunk"):
+            return name
+        case Moved(to=to):
+            return pair.names.get(to, name)
+        case _:
+            return ""
 
 
 # --- the head's exam --------------------------------------------------------------------------------------------------
@@ -242,7 +282,10 @@ def _head_question(row: QueryRow, before: QueryRow | None, pair: Corpora) -> Exa
     if left_alone(before, row, pair):
         if isinstance(row.judgments, EvidenceItems):
             return ExamQuestion(before=before, after=row, labels_before=had, labels_after=mine)
-        return _named(before, row, pair, touched=False)
+        labels, unknown, moved = _by_texts(before, pair, touched=False)
+        return ExamQuestion(
+            before=before, after=row, labels_before=had, labels_after=labels, unknown=unknown, moved=moved
+        )
     fitted = onto_baseline(row, before, pair.old, pair.new, rechunked=pair.rechunked)
     if isinstance(fitted, Kept):
         return ExamQuestion(before=None, after=row, labels_before=mine, labels_after=mine)

@@ -56,11 +56,14 @@ class GoldenChanges(Struct, frozen=True, kw_only=True):
     """The pairing, and the base's query ids that this pull request took away from its own exam.
 
     Attributes:
-        withdrawn: removed, reworded or relabelled by this pull request, in the base's file order.
+        withdrawn: removed, reworded, relabelled or given to another asker by this pull request, in the base's file
+            order.
+        untagged: of the others, the base's id -> the tags that this pull request took off.
     """
 
     pairing: Pairing
     withdrawn: tuple[str, ...]
+    untagged: dict[str, frozenset[str]] = {}
 
 
 def golden_changes(pairs: QuestionPairs, pair: Corpora, base: BaseCommit | None) -> GoldenChanges:
@@ -71,7 +74,7 @@ def golden_changes(pairs: QuestionPairs, pair: Corpora, base: BaseCommit | None)
 
     relabelled = where(lambda one: not left_alone(one.before, one.after, pair))
     reworded = where(lambda one: one.how == "reworded")
-    changed = frozenset((*relabelled, *reworded))
+    other_asker = where(lambda one: one.how == "asker")
     pairing = Pairing(
         paired=len(pairs.same),
         new=tuple(row.query_id for row in pairs.new),
@@ -80,18 +83,21 @@ def golden_changes(pairs: QuestionPairs, pair: Corpora, base: BaseCommit | None)
         reworded=reworded,
         relabelled=relabelled,
         retagged=where(lambda one: set(slices.names(one.before)) != set(slices.names(one.after))),
-        access_changed=where(lambda one: one.how == "asker"),
+        access_changed=other_asker,
     )
     if base is not None:
         pairing = replace(pairing, since_baseline=_since(pairs, pairing, base))
+    mine = [one for one in pairs.pairs if base is None or one.after.query_id not in base.unchanged]
+    changed = frozenset((*relabelled, *reworded, *other_asker))
     withdrawn = {row.query_id for row in pairs.removed if _still_asked(row.query_sha256, row.acl, base)}
-    withdrawn |= {
-        one.before.query_id
-        for one in pairs.pairs
-        if one.after.query_id in changed and (base is None or one.after.query_id not in base.unchanged)
-    }
+    withdrawn |= {one.before.query_id for one in mine if one.after.query_id in changed}
+    untagged = {one.before.query_id: frozenset(one.before.tags) - set(one.after.tags) for one in mine}
     order = sorted((row.line, row.query_id) for row in (*pairs.removed, *(one.before for one in pairs.pairs)))
-    return GoldenChanges(pairing=pairing, withdrawn=tuple(name for _, name in order if name in withdrawn))
+    return GoldenChanges(
+        pairing=pairing,
+        withdrawn=tuple(name for _, name in order if name in withdrawn),
+        untagged={name: tags for name, tags in untagged.items() if tags and name not in withdrawn},
+    )
 
 
 def _still_asked(text: str, who: Asker | None, base: BaseCommit | None) -> bool:

@@ -15,7 +15,7 @@ from rageval_action.core.measuring import slices
 from rageval_action.core.measuring.measures import Measure
 from rageval_action.core.measuring.row_scores import Judged, row_scores
 from rageval_action.core.model.record import Cutoff, QueryRow
-from rageval_action.core.model.types import Unanswerable
+from rageval_action.core.model.types import Unanswerable, Unit
 from rageval_action.core.statistics.drop_rules import Drop
 from rageval_action.core.statistics.paired_comparison import (
     Interval,
@@ -73,6 +73,17 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
     small: bool = False
 
 
+class FloorScores(Struct, frozen=True, kw_only=True):
+    """What a floor judges: every answerable question of an exam, also one that the baseline was not asked.
+
+    Attributes:
+        known: the candidate's scores, shape (n,). unknown: the baseline's where the candidate's are unknown.
+    """
+
+    known: Values
+    unknown: Values
+
+
 class MeasureTable(Struct, frozen=True, kw_only=True):
     """Both runs under one exam.
 
@@ -84,6 +95,7 @@ class MeasureTable(Struct, frozen=True, kw_only=True):
         scores: measure -> (baseline, candidate), float64 of shape (len(ids),), NaN = undefined or unknown.
         rows: all queries first, then slices by name, each in the order of the measures; known scores only.
         parts: slice -> positions in `ids`, also of slices that hold every query and have no rows of their own.
+        floors: measure -> slice (empty = all queries) -> what a floor judges.
     """
 
     exam: ExamName
@@ -93,6 +105,7 @@ class MeasureTable(Struct, frozen=True, kw_only=True):
     scores: dict[str, tuple[Values, Values]]
     rows: tuple[MeasureRow, ...]
     parts: dict[str, Positions]
+    floors: dict[str, dict[str, FloorScores]]
 
     def row(self, measure: str, part: str = "") -> MeasureRow | None:
         """The row of a slice (empty = all queries); None when no query of it can be compared."""
@@ -110,6 +123,11 @@ class MeasureTable(Struct, frozen=True, kw_only=True):
         if not known.any() and not lost.size:
             return None
         return Drop(known_before=old[known], known_after=new[known], unknown_before=lost)
+
+    def floor(self, measure: str, part: str = "") -> FloorScores | None:
+        """The scores that a floor judges, of a slice (empty = all queries); None when there is none."""
+        found = self.floors[measure].get(part)
+        return found if found is not None and (found.known.size or found.unknown.size) else None
 
 
 _NOWHERE: Positions = np.zeros(0, dtype=np.intp)
@@ -129,19 +147,23 @@ def measure_table(
     depth: int,
     *,
     exam: ExamName,
+    unit: Unit,
     cutoff: Cutoff = "documents",
+    floor_depth: int = 0,
 ) -> MeasureTable:
     """Mark both runs by one exam and compare them, over all queries and slice by slice.
 
     Args:
-        questions: of the exam. Those without a baseline's answer, and unanswerable ones, stay out.
+        questions: of the exam. Those without a baseline's answer enter floors alone; unanswerable ones stay out.
         measures: to compute.
         depth: units kept of every ranking.
+        floor_depth: the same where the candidate stands alone; 0 = `depth`.
+        unit: what the baseline's own judgments name.
         exam: the base's tags make the slices of its exam, the head's those of the other.
         cutoff: what k counts.
     """
     asked = [one for one in questions if one.before is not None and _answerable(one)]
-    columns = _columns(asked, measures, depth, cutoff)
+    columns = _columns(asked, measures, depth, unit, cutoff)
     rows = [_sliced_by(one, exam) for one in asked]
     parts = {name: np.array(part, dtype=np.intp) for name, part in slices.split(rows).items()}
     shown: list[tuple[str | None, Positions]] = [(None, np.arange(len(asked)))]
@@ -160,7 +182,38 @@ def measure_table(
         scores={str(measure): (column.old, column.new) for measure, column in columns.items()},
         rows=_adjusted(found),
         parts=parts,
+        floors=_floors(questions, measures, floor_depth or depth, exam, cutoff),
     )
+
+
+def _floors(
+    questions: Sequence[ExamQuestion],
+    measures: Sequence[Measure],
+    depth: int,
+    exam: ExamName,
+    cutoff: Cutoff,
+) -> dict[str, dict[str, FloorScores]]:
+    """What each floor judges, of all answerable questions and of every slice."""
+    asked = [one for one in questions if not isinstance(one.labels_after.judgments, Unanswerable)]
+    unknown = np.array([bool(one.unknown) for one in asked], dtype=bool)
+    rows = [
+        (one.before or one.row, one.labels_before) if one.unknown else (one.row, one.labels_after)
+        for one in asked
+    ]
+    scores = row_scores([Judged(row, at.judgments, at.unit) for row, at in rows], measures, depth, cutoff)
+    parts = {"": np.arange(len(asked))}
+    split = slices.split([_sliced_by(one, exam) for one in asked])
+    parts |= {name: np.array(part, dtype=np.intp) for name, part in split.items()}
+
+    def of(column: Values, part: Positions) -> FloorScores:
+        values, gone = column[part], unknown[part]
+        defined = ~np.isnan(values)
+        return FloorScores(known=values[defined & ~gone], unknown=values[defined & gone])
+
+    return {
+        str(measure): {name: of(scores[measure], part) for name, part in parts.items()}
+        for measure in measures
+    }
 
 
 def _answerable(one: ExamQuestion) -> bool:
@@ -173,13 +226,13 @@ def _sliced_by(one: ExamQuestion, exam: ExamName) -> QueryRow:
 
 
 def _columns(
-    asked: Sequence[ExamQuestion], measures: Sequence[Measure], depth: int, cutoff: Cutoff
+    asked: Sequence[ExamQuestion], measures: Sequence[Measure], depth: int, unit: Unit, cutoff: Cutoff
 ) -> dict[Measure, _Columns]:
     """Scores of both sides; an unknown one of the candidate is NaN."""
     befores = [(one.before, one.labels_before) for one in asked if one.before is not None]
     old = row_scores([Judged(row, at.judgments, at.unit) for row, at in befores], measures, depth, cutoff)
     was = row_scores(
-        [Judged(row, row.judgments, unit_of(row.judgments, at.unit)) for row, at in befores],
+        [Judged(row, row.judgments, unit_of(row.judgments, unit)) for row, _ in befores],
         measures,
         depth,
         cutoff,

@@ -60,8 +60,8 @@ def changes(
 ) -> tuple[QueryChange, ...]:
     """Every query whose share of relevant items in the top k moved or is nothing, worst first.
 
-    A question that both exams mark alike stands there once; one that only the head marks otherwise, once for each exam
-    in which it changed. A question of the base that was not asked has none.
+    A question that both exams mark alike stands there once; one that they mark differently, once for each exam in which
+    it changed. What an exam cannot mark is no change of it.
 
     Args:
         base: the base's exam.
@@ -69,15 +69,18 @@ def changes(
         sides: the two corpora.
         k: the headline cutoff.
     """
-    marked = {one.row.query_id: one for one in base if one.after is not None and not one.unknown}
+    heads = {one.row.query_id: one for one in head if one.before is not None and not one.unknown}
     found: list[QueryChange] = []
-    for one in marked.values():
-        alone = one.after is not None and one.after.asked_for == "base"
-        found += _marked(one, "base" if alone else "both", sides, k)
-    for one in head:
-        twin = marked.get(one.row.query_id)
-        if not one.unknown and (twin is None or twin.labels_after != one.labels_after):
-            found += _marked(one, "head", sides, k)
+    for one in base:
+        if one.after is None or one.unknown:
+            continue
+        twin = heads.get(one.after.query_id) if one.after.asked_for != "base" else None
+        alike = twin is not None and twin.labels_after == one.labels_after
+        if alike:
+            del heads[one.after.query_id]
+        found += _marked(one, "both" if alike else "base", sides, k)
+    for one in heads.values():
+        found += _marked(one, "head", sides, k)
     return tuple(sorted(found, key=worst_first))
 
 

@@ -65,7 +65,8 @@ def _withdrawn(policy: Policy, against: Comparison) -> Outcome | None:
     gone, total = against.golden.withdrawn, len(against.baseline.queries)
     kept = {gate.tag for gate in policy.gates if isinstance(gate, KeepGate)}
     tags = {row.query_id: kept.intersection(row.tags) for row in against.baseline.queries}
-    named = tuple(name for name in gone if tags[name])
+    untagged = [name for name, tags in against.golden.untagged.items() if kept & tags]
+    named = (*(name for name in gone if tags[name]), *untagged)
     if not named and len(gone) <= MOST_WITHDRAWN * total + TOLERANCE:
         return None
     return _outcome("inconclusive", "exam.withdrawn", Withdrawn(ids=gone, queries=total, named=named))

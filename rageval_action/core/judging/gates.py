@@ -7,7 +7,7 @@ import datetime
 import numpy as np
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.comparison import Comparison, SameExam
+from rageval_action.core.comparing.comparison import Comparison
 from rageval_action.core.comparing.exams import ExamName
 from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
 from rageval_action.core.judging.outcomes import (
@@ -32,6 +32,7 @@ from rageval_action.core.judging.policy import (
     Policy,
     Waiver,
 )
+from rageval_action.core.measuring.scoring import mean
 from rageval_action.core.model.record import Record
 from rageval_action.core.statistics.drop_rules import Drop, decide, decide_floor
 
@@ -57,7 +58,7 @@ def _compared(gate: Gate, policy: Policy, against: Comparison, today: datetime.d
     if isinstance(gate, LatencyGate):
         return _latency(gate, against)
     tables = [table for table in (against.base, against.head) if isinstance(table, MeasureTable)]
-    found = {table.exam: _under(gate, policy, against, table, today) for table in tables}
+    found = {table.exam: _under(gate, policy, table, today) for table in tables}
     known = {exam: one for exam, one in found.items() if not isinstance(one.finding, NoQueries)}
     if len(known) < 2 or len(tables) < 2:
         exam, one = next(iter((known or found).items()))
@@ -66,8 +67,8 @@ def _compared(gate: Gate, policy: Policy, against: Comparison, today: datetime.d
 
 
 def _of_both(gate: Gate, base: Outcome, head: Outcome) -> Outcome:
-    """The worse of the outcomes of both exams; on a tie the base's. New questions alone do not fail a floor."""
-    if isinstance(gate, FloorGate) and base.state == "pass" and head.state == "fail":
+    """The worse of the outcomes of both exams; on a tie the base's. A floor fails by the base's questions alone."""
+    if isinstance(gate, FloorGate) and base.state != "fail" and head.state == "fail":
         head = replace(head, state="inconclusive", code="floor-new-questions")
     worst = min((base, head), key=lambda found: PRECEDENCE.index(found.state))
     exam: ExamName = "base" if worst is base else "head"
@@ -78,7 +79,6 @@ def _of_both(gate: Gate, base: Outcome, head: Outcome) -> Outcome:
 def _under(
     gate: DropGate | KeepGate | FloorGate,
     policy: Policy,
-    comparison: Comparison,
     table: MeasureTable,
     today: datetime.date,
 ) -> Outcome:
@@ -86,10 +86,8 @@ def _under(
     match gate:
         case KeepGate():
             return _keep(gate, table)
-        case FloorGate() if table.exam == "head" or isinstance(comparison.head, SameExam):
-            return _floor(gate, comparison.candidate.record)
         case FloorGate():
-            return _base_floor(gate, table)
+            return _exam_floor(gate, table)
         case _:
             return _drop(gate, policy, table, today)
 
@@ -163,15 +161,14 @@ def _floor(gate: FloorGate, record: Record) -> Outcome:
     )
 
 
-def _base_floor(gate: FloorGate, table: MeasureTable) -> Outcome:
-    """The floor over all questions of the base."""
-    drop = table.drop(gate.measure, gate.slice)
-    if drop is None:
+def _exam_floor(gate: FloorGate, table: MeasureTable) -> Outcome:
+    """The floor over all questions of an exam, with labels that follow their texts."""
+    scores = table.floor(gate.measure, gate.slice)
+    if scores is None:
         return _no_queries(gate)
-    decided = decide_floor(drop.known_after, drop.unknown_before, gate.min)
-    known = drop.known_after
+    decided = decide_floor(scores.known, scores.unknown, gate.min)
     finding = FloorFinding(
-        value=float(known.mean()) if known.size else decided.at_worst,
+        value=mean(scores.known) if scores.known.size else decided.at_worst,
         floor=gate.min,
         unknown=decided.unknown,
         at_best=decided.at_best,

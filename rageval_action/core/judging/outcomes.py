@@ -105,7 +105,12 @@ class NoQueries(Struct, frozen=True, tag_field="kind", tag="no-queries"):
 
 
 class Withdrawn(Struct, frozen=True, kw_only=True, tag_field="kind", tag="withdrawn"):
-    """Questions of the base that the pull request removed, reworded or relabelled, of how many; `named` by a gate."""
+    """Questions of the base that the pull request took away, of how many.
+
+    Attributes:
+        ids: removed, reworded, relabelled or given to another asker.
+        named: those that a gate protects by a tag, and those whose protecting tag was taken off.
+    """
 
     ids: tuple[str, ...]
     queries: int

@@ -2,8 +2,7 @@
 
 A baseline is scored again under the candidate's judgments so that a changed label does not look like changed
 retrieval. That works only while the old corpus could have answered: a judgment that names an id which neither the old
-corpus nor the old labels knew cannot be held against the old run. The other way round, an old label whose id has
-another name now cannot be held against the new run.
+corpus nor the old labels knew cannot be held against the old run.
 """
 
 from __future__ import annotations
@@ -87,44 +86,12 @@ def onto_baseline(
     for item in items_of(asked.judgments):
         if not any(name in known or old.lookup.holds(name, asked.unit) for name in item.members):
             return Kept(f'"{item.label}" was not in the baseline\'s corpus')
-        if rechunked and any(rewritten(name, asked.unit, old.lookup, new.lookup) for name in item.members):
+        if rechunked and any(_rewritten(name, asked.unit, old.lookup, new.lookup) for name in item.members):
             return Kept(f'"{item.label}" was another text in the baseline\'s corpus')
     return asked
 
 
-def onto_candidate(before: QueryRow, row: QueryRow, old: Side, new: Side, *, rechunked: bool) -> Relabelled:
-    """The baseline's judgments (those of `before`), fitted to the candidate's `row`.
-
-    An id that is gone counts as lost, unless it `moved`: then the labels moved with the ids.
-    """
-    asked, has = own(before, old), own(row, new)
-    if same_labels(asked, has):
-        return has
-    if isinstance(asked.judgments, EvidenceItems):
-        return _evidence_elsewhere(asked.judgments, row, here=new.lookup, there=old.lookup, gone_is_lost=True)
-    for name in sorted(name for item in items_of(asked.judgments) for name in item.members):
-        if moved(name, asked.unit, old.lookup, new.lookup, rechunked=rechunked):
-            return Kept(f'"{name}" has another id now')
-    return asked
-
-
-def moved(name: str, unit: Unit, before: Lookup, after: Lookup, *, rechunked: bool) -> bool:
-    """True when the id is gone and what it named is not.
-
-    That is so when all its texts are there under other ids, or when the corpus as a whole was chunked anew and the
-    chunk's document is still there, or another piece of it has the id.
-    """
-    if after.holds(name, unit):
-        return rechunked and rewritten(name, unit, before, after)
-    texts = before.texts(name, unit)
-    if not texts:
-        return False
-    if all(after.carries(text) for text in texts):
-        return True
-    return rechunked and all(map(after.has_document, before.documents(name, unit)))
-
-
-def rewritten(name: str, unit: Unit, before: Lookup, after: Lookup) -> bool:
+def _rewritten(name: str, unit: Unit, before: Lookup, after: Lookup) -> bool:
     """True when both corpora have a chunk of this id, with other texts."""
     if unit == "document":
         return False
@@ -138,13 +105,8 @@ def _members(judgments: Judgments) -> frozenset[str]:
     return frozenset([*named, *(name for item in items_of(judgments) for name in item.members)])
 
 
-def _evidence_elsewhere(
-    asked: EvidenceItems, row: QueryRow, *, here: Lookup, there: Lookup, gone_is_lost: bool = False
-) -> Relabelled:
-    """Evidence resolved `there`, for a row that was retrieved `here`; only an unchanged document can be judged.
-
-    With `gone_is_lost` an item whose document is not `here` is an item that nothing holds.
-    """
+def _evidence_elsewhere(asked: EvidenceItems, row: QueryRow, *, here: Lookup, there: Lookup) -> Relabelled:
+    """Evidence resolved `there`, for a row that was retrieved `here`; only an unchanged document can be judged."""
 
     def unchanged(doc: str) -> bool:
         return here.texts(doc, "document") == there.texts(doc, "document")
@@ -152,12 +114,7 @@ def _evidence_elsewhere(
     def still(item: EvidenceItem) -> bool:
         return all(here.texts(chunk, "chunk") == there.texts(chunk, "chunk") for chunk in item.chunks)
 
-    def lost(item: EvidenceItem) -> bool:
-        return there.holds(item.doc, "document") and not here.holds(item.doc, "document")
-
     settled = [item for item in asked.items if item.chunks and unchanged(item.doc) and still(item)]
-    if gone_is_lost:
-        settled += [replace(item, chunks=()) for item in asked.items if lost(item)]
     return evidence_of(asked.items, row, settled, unchanged)
 
 

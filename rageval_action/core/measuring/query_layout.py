@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 
 from rageval_action.core.labels.judged_items import Item, best_rank, items_of, places_of, unit_name
-from rageval_action.core.labels.label_transfer import Applied, Kept, Side, onto_baseline, own
+from rageval_action.core.labels.label_transfer import Applied, Side, own
 from rageval_action.core.model.corpus import Lookup
 from rageval_action.core.model.record import QueryRow, RunRecord
 from rageval_action.core.model.types import Unanswerable, Unit
@@ -144,29 +144,9 @@ class QueryPair(Struct, frozen=True, kw_only=True):
         return frozenset[str]().union(*(self.before.corpus.texts(name, self.after.unit) for name in members))
 
 
-def query_pairs(candidate: RunRecord, baseline: RunRecord | None = None) -> list[QueryPair]:
-    """Every query of the candidate, in its order, beside the baseline's answer under the candidate's labels.
-
-    Where these cannot be applied to the old run, it keeps its own, as in the comparison.
-    """
-    new, k = side_of(candidate), candidate.record.k
-    after = [lay_out(row, new, k) for row in candidate.queries]
-    if baseline is None:
-        return [QueryPair(after=one) for one in after]
-    old, known = side_of(baseline), {row.query_id: row for row in baseline.queries}
-    return [QueryPair(after=one, before=_before(one, known.get(one.row.query_id), old, new)) for one in after]
-
-
 def side_of(run: RunRecord) -> Side:
     """What labels are fitted to."""
     return Side(Lookup(run.corpus), run.record.golden.unit)
-
-
-def _before(after: QueryLayout, row: QueryRow | None, old: Side, new: Side) -> QueryLayout | None:
-    if row is None or row.query_sha256 != after.row.query_sha256:
-        return None
-    fitted = onto_baseline(after.row, row, old, new)
-    return lay_out(row, old, after.k, labels=None if isinstance(fitted, Kept) else fitted)
 
 
 def recall_curve(layouts: Iterable[QueryLayout], deepest: int) -> list[float]:

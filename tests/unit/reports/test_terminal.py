@@ -7,9 +7,9 @@ import io
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.comparing.query_pairs import query_pairs
 from rageval_action.core.judging.document import failures
 from rageval_action.core.judging.explanation import explain
-from rageval_action.core.measuring.query_layout import query_pairs
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.wording.columns import width
 from rageval_action.reports import query_explanation as explained

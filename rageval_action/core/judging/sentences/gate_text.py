@@ -26,7 +26,7 @@ from rageval_action.core.judging.outcomes import (
     Withdrawn,
     reaches,
 )
-from rageval_action.core.judging.policy import TOLERANCE, FloorGate, Gate, KeepGate, LatencyGate, Waiver
+from rageval_action.core.judging.policy import TOLERANCE, Gate, KeepGate, LatencyGate, Waiver
 from rageval_action.core.wording import numbers
 from rageval_action.core.wording.lists import listed, plural, queries
 
@@ -222,8 +222,7 @@ def _latency(found: Outcome, finding: LatencyFinding) -> str:
 
 
 def _no_queries(found: Outcome, _finding: NoQueries) -> str:
-    where = "" if isinstance(found.gate, FloorGate) else " in both runs"
-    return f"{about(found.gate)}: no query{where}"
+    return f"{about(found.gate)}: no query"
 
 
 def _failed(found: Outcome, finding: FailedQueries) -> str:
@@ -245,11 +244,11 @@ def _hold(_found: Outcome, finding: GatesHold) -> str:
 def _withdrawn(_found: Outcome, finding: Withdrawn) -> str:
     if finding.named:
         return (
-            f"this pull request removed, reworded or relabelled {_named(finding.named)}, which a gate protects;"
-            " once merged, the next pull request is judged by the new labels"
+            f"this pull request removed or changed {_named(finding.named)}, which a gate protects;"
+            " once merged, the next pull request is judged by the new questions and labels"
         )
     return (
-        f"this pull request removed, reworded or relabelled {len(finding.ids)} of {queries(finding.queries)} of the"
+        f"this pull request removed or changed {len(finding.ids)} of {queries(finding.queries)} of the"
         " base branch; check them, then merge: the next pull request is judged by the new ones"
     )
 
@@ -301,7 +300,7 @@ _SENTENCES: dict[type, Callable[[Outcome, Any], str]] = {
     NoBaseline: lambda _found, finding: finding.reason,
     BaselineUnknown: lambda _found, finding: finding.reason,
     Leaks: lambda _found, finding: f"{plural(finding.hits, 'hit')} that the query may not see came back",
-    NothingPaired: lambda *_: "no answerable query has the same id and text on both sides",
+    NothingPaired: lambda *_: "the base branch has no answerable question to compare by",
     GatesHold: _hold,
 }
 """Kind of finding -> its sentence."""

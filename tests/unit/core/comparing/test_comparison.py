@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.comparison import Comparison, LabelsUnchanged
+from rageval_action.core.comparing.comparison import Comparison, SameExam, compare
 from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
+from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.model.record import QueryRow, RunRecord
-from rageval_action.core.model.types import (
-    EvidenceItem,
-    EvidenceItems,
-    Grades,
-    Groups,
-    Judgments,
-    Unanswerable,
-)
+from rageval_action.core.model.types import EvidenceItem, EvidenceItems, Judgments, Unanswerable
 from rageval_action.core.statistics.paired_comparison import guarded_bounds, holm, paired, read
 from tests.synthetic_runs import FILLERS, amended, chunks, compared, plain_chunks, ranked, row, run
 
@@ -33,9 +27,9 @@ def of(table: MeasureTable, measure: str = "recall@5", part: str = "") -> Measur
     return found
 
 
-def old(comparison: Comparison) -> MeasureTable:
-    assert isinstance(comparison.old_label_table, MeasureTable)
-    return comparison.old_label_table
+def head(comparison: Comparison) -> MeasureTable:
+    assert isinstance(comparison.head, MeasureTable)
+    return comparison.head
 
 
 def pair(
@@ -54,52 +48,54 @@ def pair(
 
 
 class TestPairing:
-    def test_by_id_and_text_in_bytewise_order(self) -> None:
+    def test_by_text_then_id_in_the_order_of_the_base(self) -> None:
         def made(*queries: tuple[str, str]) -> RunRecord:
             return run([row(name, RANKED, ["r"], CORPUS, query=text) for name, text in queries], CORPUS)
 
-        before = made(
-            ("z", "same"), ("b", "old words"), ("gone", "x"), ("é", "same"), ("A", "same"), ("away", "x")
-        )
-        after = made(
-            ("é", "same"), ("fresh", "x"), ("A", "same"), ("b", "new words"), ("z", "same"), ("extra", "x")
-        )
+        before = made(("z", "one"), ("b", "old words"), ("gone", "x"), ("é", "two"), ("A", "three"))
+        after = made(("é", "two"), ("fresh", "y"), ("A", "three"), ("b", "new words"), ("moved", "one"))
         found = compared(before, after)
-        assert found.pairing.paired == 3
-        assert found.pairing.new == ("extra", "fresh")
-        assert found.pairing.removed == ("away", "gone")
-        assert found.pairing.changed == ("b",)
-        assert found.table.ids == ("A", "z", "é")
-        assert (found.golden.new, found.golden.removed, found.golden.changed) == (
-            ("extra", "fresh"),
-            ("away", "gone"),
-            ("b",),
-        )
+        pairing = found.golden.pairing
+        assert pairing.paired == 3
+        assert (pairing.new, pairing.removed, pairing.reworded) == (("fresh",), ("gone",), ("b",))
+        assert pairing.renamed == ("moved",)
+        assert found.base.ids == ("moved", "b", "gone", "é", "A")
+        assert found.base.unknown == ("", "not-asked", "not-asked", "", "")
+        assert head(found).ids == ("é", "A", "moved")
 
     def test_texts_that_agree_in_nfc_are_one_text(self) -> None:
         before = run([row("q", RANKED, ["r"], CORPUS, query="cafe\u0301")], CORPUS)
         after = run([row("q", RANKED, ["r"], CORPUS, query="caf\u00e9")], CORPUS)
-        assert compared(before, after).pairing.paired == 1
+        assert isinstance(compared(before, after).head, SameExam)
 
     def test_a_switched_off_text_is_still_compared(self) -> None:
         before = run([row("q", RANKED, ["r"], CORPUS)], CORPUS)
         bare = RunRecord(
             record=before.record, queries=(replace(before.queries[0], query=""),), corpus=before.corpus
         )
-        assert compared(before, bare).pairing.paired == 1
+        assert compared(before, bare).golden.pairing.paired == 1
 
-    def test_nothing_paired(self) -> None:
+    def test_fresh_ids_at_each_export_change_nothing(self) -> None:
+        before = ranked([1, 2, 0])
+        rows = tuple(replace(one, query_id=f"new-{one.query_id}") for one in before.queries)
+        found = compared(before, RunRecord(record=before.record, queries=rows, corpus=before.corpus))
+        assert found.golden.pairing.renamed == ("new-q000", "new-q001", "new-q002")
+        assert found.golden.withdrawn == ()
+        assert of(found.base).n == 3
+        assert of(found.base).delta == 0.0
+
+    def test_nothing_that_the_base_asks_was_asked(self) -> None:
         before = run([row("a", RANKED, ["r"], CORPUS)], CORPUS)
-        after = run([row("b", RANKED, ["r"], CORPUS)], CORPUS)
+        after = run([row("b", RANKED, ["s"], CORPUS)], CORPUS)
         found = compared(before, after)
-        assert (found.table.ids, found.table.rows, found.table.whole) == ((), (), frozenset())
-        assert isinstance(found.old_label_table, LabelsUnchanged)
+        assert (found.base.ids, found.base.unknown, found.base.rows) == (("a",), ("not-asked",), ())
+        assert (head(found).ids, head(found).rows) == ((), ())
 
-    def test_row_order_decides_nothing(self) -> None:
+    def test_row_order_decides_no_number(self) -> None:
         before, after = ranked([1, 2, 0, 7, 3]), ranked([2, 9, 1, 0, 3])
         turned = RunRecord(record=after.record, queries=after.queries[::-1], corpus=after.corpus)
         one, other = compared(before, after), compared(before, turned)
-        assert one.table.rows == other.table.rows
+        assert one.base.rows == other.base.rows
         assert one.queries == other.queries
 
 
@@ -110,15 +106,16 @@ class TestIdentical:
             [1 + (number * 5) % 13 for number in range(n)], tags={number: ["t"] for number in range(0, n, 2)}
         )
         found = compared(made, made)
-        assert found.table.rows
-        for line in found.table.rows:
+        assert found.base.rows
+        for line in found.base.rows:
             assert (line.delta, line.ci, line.bounds, line.p) == (0.0, (0.0, 0.0), (0.0, 0.0), 1.0)
             assert (line.better, line.worse, line.same) == (0, 0, line.n)
-            assert line.reading == "not_worse"
+            assert line.reading == "unchanged"
             assert line.baseline == line.candidate
-            assert (line.label_effect, line.stored) == (0.0, 0)
-        assert isinstance(found.old_label_table, LabelsUnchanged)
-        assert (found.factors, found.caveats, found.uprooted, found.turned_over) == ((), (), (), False)
+            assert (line.label_effect, line.unknown, line.exam) == (0.0, 0, "base")
+        assert isinstance(found.head, SameExam)
+        assert found.table("head") is found.table("base") is found.base
+        assert (found.factors, found.caveats, found.golden.withdrawn) == ((), (), ())
 
 
 class TestRows:
@@ -133,7 +130,7 @@ class TestRows:
 
     def test_numbers_are_those_of_the_statistics(self) -> None:
         found = compared(self.BEFORE, self.AFTER)
-        line = of(found.table, "mrr")
+        line = of(found.base, "mrr")
         before = np.array([one.scores["mrr"] for one in self.BEFORE.queries])
         after = np.array([one.scores["mrr"] for one in self.AFTER.queries])
         wanted = paired(before, after)
@@ -160,7 +157,7 @@ class TestRows:
 
     def test_all_queries_first_then_slices_by_name(self) -> None:
         found = compared(self.BEFORE, self.AFTER, "mrr", "recall@5")
-        assert [(line.slice, line.measure) for line in found.table.rows] == [
+        assert [(line.slice, line.measure) for line in found.base.rows] == [
             (None, "mrr"),
             (None, "recall@5"),
             ("tag:even", "mrr"),
@@ -168,13 +165,13 @@ class TestRows:
             ("tag:few", "mrr"),
             ("tag:few", "recall@5"),
         ]
-        assert [of(found.table, "mrr", part).n for part in ("", "tag:even", "tag:few")] == [48, 24, 4]
+        assert [of(found.base, "mrr", part).n for part in ("", "tag:even", "tag:few")] == [48, 24, 4]
 
     def test_holm_over_slices_that_are_large_enough(self) -> None:
         tags = {number: [f"t{number % 3}"] for number in range(75)} | {75: ["tiny"]}
         before = ranked([1] * 76, tags=tags)
         after = ranked([0 if number % 7 == 0 else 1 for number in range(76)], tags=tags)
-        table = compared(before, after, "recall@5", "mrr").table
+        table = compared(before, after, "recall@5", "mrr").base
         tested = [line for line in table.rows if line.slice in ("tag:t0", "tag:t1", "tag:t2")]
         assert [line.p_adjusted for line in tested] == holm([line.p for line in tested])
         assert len(tested) == 6
@@ -183,7 +180,7 @@ class TestRows:
     def test_small_is_below_twenty(self) -> None:
         def table(size: int) -> MeasureTable:
             made = ranked([1] * 50, tags={number: ["t"] for number in range(size)})
-            return compared(made, made).table
+            return compared(made, made).base
 
         assert of(table(19), part="tag:t").small
         assert of(table(19), part="tag:t").p_adjusted is None
@@ -193,18 +190,18 @@ class TestRows:
     def test_a_small_slice_rules_nothing_out(self) -> None:
         tags = {number: ["t"] for number in range(5)}
         found = compared(ranked([1] * 50, tags=tags), ranked([2] + [1] * 49, tags=tags))
-        assert of(found.table, "mrr", "tag:t").bounds == (-1.0, 1.0)
-        assert of(found.table, "recall@5", "tag:t").bounds == (0.0, 0.0)
-        low, high = of(found.table, "mrr").bounds
+        assert of(found.base, "mrr", "tag:t").bounds == (-1.0, 1.0)
+        assert of(found.base, "recall@5", "tag:t").bounds == (0.0, 0.0)
+        low, high = of(found.base, "mrr").bounds
         assert -1.0 < low < high < 1.0
 
     def test_all_queries_are_never_small(self) -> None:
         made = ranked([1, 1])
-        assert not of(compared(made, made).table).small
+        assert not of(compared(made, made).base).small
 
     def test_a_slice_of_all_queries_has_no_row_but_an_answer(self) -> None:
-        table = compared(self.BEFORE, self.AFTER).table
-        assert table.whole == {"source:human"}
+        table = compared(self.BEFORE, self.AFTER).base
+        assert len(table.parts["source:human"]) == len(table.ids)
         assert table.row("mrr", "source:human") is table.row("mrr")
         assert table.row("mrr", "tag:nothing") is None
         assert table.row("map") is None
@@ -214,133 +211,164 @@ class TestRows:
         for one, other in ((before, after), (after, before)):
             found = compared(one, other, "mrr", "map")
             assert found.depth == 8
-            assert of(found.table, "mrr").delta == 0.0
-            assert sorted((of(found.table, "mrr").baseline, of(found.table, "mrr").candidate)) == [0.5, 0.5]
+            assert of(found.base, "mrr").delta == 0.0
+            assert sorted((of(found.base, "mrr").baseline, of(found.base, "mrr").candidate)) == [0.5, 0.5]
             assert [note.code for note in found.caveats] == ["depth"]
-        assert of(compared(after, after, "mrr").table, "mrr").baseline == pytest.approx((1 / 9 + 1) / 2)
+        assert of(compared(after, after, "mrr").base, "mrr").baseline == pytest.approx((1 / 9 + 1) / 2)
 
     def test_a_measure_that_no_record_stored(self) -> None:
         assert of(
-            compared(ranked([1, 3]), ranked([1, 3]), "precision@3").table, "precision@3"
+            compared(ranked([1, 3]), ranked([1, 3]), "precision@3").base, "precision@3"
         ).baseline == pytest.approx(1 / 3)
 
     def test_undefined_scores_stay_out(self) -> None:
         before = run([row("a", [], ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
-        table = compared(before, after, "judged@5", "recall@5").table
+        table = compared(before, after, "judged@5", "recall@5").base
         assert (of(table, "judged@5").n, of(table, "recall@5").n) == (1, 2)
         empty = run([row("a", [], ["r"], CORPUS)], CORPUS)
-        assert compared(empty, empty, "judged@5").table.rows == ()
+        assert compared(empty, empty, "judged@5").base.rows == ()
 
     def test_a_failed_query_scores_0_and_stays_in(self) -> None:
         after = run([row("q", [], ["r"], CORPUS, error="timeout")], CORPUS)
-        line = of(compared(run([row("q", RANKED, ["r"], CORPUS)], CORPUS), after).table)
+        line = of(compared(run([row("q", RANKED, ["r"], CORPUS)], CORPUS), after).base)
         assert (line.n, line.baseline, line.candidate) == (1, 1.0, 0.0)
 
 
-class TestLabels:
-    def test_the_baseline_is_scored_again(self) -> None:
+class TestBaseExam:
+    def test_a_deleted_question_is_compared_all_the_same(self) -> None:
+        before = ranked([1, 1, 1])
+        lost = replace(ranked([1, 1, 0]).queries[2], asked_for="base")
+        after = ranked([1, 1, 0])
+        after = RunRecord(
+            record=amended(after, queries=2).record,
+            queries=after.queries[:2],
+            corpus=after.corpus,
+            asked_for_base=(lost,),
+        )
+        found = compared(before, after)
+        assert of(found.base).worse == 1
+        assert of(head(found)).worse == 0
+        assert [(one.id, one.exam, one.change) for one in found.queries] == [("q002", "base", "lost")]
+
+    def test_new_labels_decide_nothing_in_it(self) -> None:
+        found = pair({"r": 1}, {"a": 1}, ranked_after=["a", "f1"])
+        assert (of(found.base).baseline, of(found.base).candidate) == (1.0, 0.0)
+        assert of(head(found)).delta == 0.0
+        assert found.golden.withdrawn == ("q",)
+
+    def test_unknown_scores_are_counted_and_enter_no_mean(self) -> None:
+        before = ranked([1, 1, 0, 1], tags={0: ["t"], 1: ["t"]})
+        after = ranked([0, 1, 0, 1], tags={0: ["t"], 1: ["t"]})
+        after = RunRecord(record=after.record, queries=after.queries[1:], corpus=after.corpus)
+        found = compared(before, after)
+        line = of(found.base)
+        assert (line.n, line.unknown, line.baseline, line.candidate) == (3, 1, 2 / 3, 2 / 3)
+        assert (of(found.base, part="tag:t").n, of(found.base, part="tag:t").unknown) == (1, 1)
+        drop = found.base.drop("recall@5")
+        assert drop is not None
+        assert (drop.known_before.tolist(), drop.unknown_before.tolist()) == ([1.0, 0.0, 1.0], [1.0])
+        assert not any(one.id == "q000" for one in found.queries)
+
+    def test_a_slice_keeps_the_tags_of_its_exam(self) -> None:
+        before = ranked([1] * 4, tags={0: ["critical"], 1: ["critical"]})
+        after = ranked([0, 1, 1, 1], tags={1: ["critical"]})
+        found = compared(before, after)
+        assert of(found.base, part="tag:critical").delta == -0.5
+        assert of(head(found), part="tag:critical").delta == 0.0
+        assert found.base.tags == (frozenset({"critical"}), frozenset({"critical"}), frozenset(), frozenset())
+        assert (found.golden.pairing.retagged, found.golden.pairing.relabelled) == (("q000",), ())
+        assert found.golden.untagged == {"q000": frozenset({"critical"})}
+        assert [note.code for note in found.caveats] == ["golden.retagged"]
+
+    def test_the_order_of_tags_is_no_change(self) -> None:
+        found = compared(ranked([1], tags={0: ["x", "y"]}), ranked([1], tags={0: ["y", "x", "y"]}))
+        assert isinstance(found.head, SameExam)
+
+    def test_holm_counts_the_rows_of_one_exam(self) -> None:
+        tags = {number: ["t"] for number in range(25)}
+        more = {**tags, **{number: ["u"] for number in range(25, 50)}}
+        before, after = ranked([1] * 60, tags=tags), ranked([0] * 7 + [1] * 53, tags=more)
+        found = compared(before, after, "recall@5")
+        base, own = of(found.base, part="tag:t"), of(head(found), part="tag:t")
+        assert base.p == own.p
+        assert base.p_adjusted == pytest.approx(base.p)
+        assert own.p_adjusted == pytest.approx(2 * own.p)
+
+
+class TestLabelEffect:
+    def test_the_head_s_labels_are_put_on_both_runs(self) -> None:
         found = pair({"r": 1}, {"s": 1})
-        line = of(found.table, "mrr")
+        line = of(head(found), "mrr")
         assert (line.baseline, line.candidate, line.delta) == (1 / 8, 1 / 8, 0.0)
         assert line.label_effect == 1 / 8 - 1
-        assert line.stored == 0
-        assert found.golden.relabelled == ("q",)
-        line = of(old(found), "mrr")
+        assert found.golden.pairing.relabelled == ("q",)
+        line = of(found.base, "mrr")
         assert (line.baseline, line.candidate, line.label_effect) == (1.0, 1.0, 0.0)
 
     def test_retrieval_and_labels_are_told_apart(self) -> None:
         found = pair({"r": 1}, {"s": 1}, ranked_after=["s", "r"])
-        assert of(found.table, "mrr").delta == pytest.approx(1 - 1 / 8)
-        assert of(found.table, "mrr").label_effect == pytest.approx(1 / 8 - 1)
-        assert of(old(found), "mrr").delta == pytest.approx(1 / 2 - 1)
+        assert of(head(found), "mrr").delta == pytest.approx(1 - 1 / 8)
+        assert of(head(found), "mrr").label_effect == pytest.approx(1 / 8 - 1)
+        assert of(found.base, "mrr").delta == pytest.approx(1 / 2 - 1)
 
     def test_label_effect_is_a_mean_over_all_queries(self) -> None:
         before = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("a", RANKED, ["r"], CORPUS), row("b", RANKED, ["s"], CORPUS)], CORPUS)
-        assert of(compared(before, after).table).label_effect == pytest.approx(-0.5)
+        assert of(head(compared(before, after))).label_effect == pytest.approx(-0.5)
 
-    def test_labels_that_cannot_be_applied_are_kept_and_said(self) -> None:
+    def test_what_the_old_corpus_could_not_answer_is_left_to_the_base(self) -> None:
         corpus = plain_chunks([*FILLERS, "r", "new"])
         before = run([row("q", RANKED, ["r"], CORPUS), row("q2", RANKED, ["r"], CORPUS)], CORPUS)
         after = run([row("q", ["new", "r"], ["new"], corpus), row("q2", ["r"], ["r"], corpus)], corpus)
         found = compared(before, after)
-        assert (of(found.table).baseline, of(found.table).candidate, of(found.table).stored) == (1.0, 1.0, 1)
-        assert found.golden.stored == ("q",)
-        assert "labels.stored" in [note.code for note in found.caveats]
-        assert of(old(found), "mrr").candidate == pytest.approx((1 / 2 + 1) / 2)
+        assert head(found).ids == ("q2",)
+        assert of(found.base, "mrr").candidate == pytest.approx((1 / 2 + 1) / 2)
 
-    def test_lowering_the_bar_shows_under_the_old_labels(self) -> None:
+    def test_lowering_the_bar_shows_in_the_base_s_exam(self) -> None:
         found = pair({"r": 1, "a": 1}, {"r": 1}, ranked_after=["r", "f1"])
-        assert of(found.table).delta == 0.0
-        assert of(old(found)).delta == -0.5
+        assert of(head(found)).delta == 0.0
+        assert of(found.base).delta == -0.5
 
+
+class TestUnanswerable:
     def test_an_answerable_query_that_became_unanswerable(self) -> None:
         found = pair({"r": 1}, Unanswerable(), ranked_after=["f1"])
-        assert found.table.ids == ()
-        assert old(found).ids == ("q",)
-        assert of(old(found)).delta == -1.0
+        assert head(found).ids == ()
+        assert of(found.base).delta == -1.0
 
     def test_an_unanswerable_query_that_became_answerable(self) -> None:
         found = pair(Unanswerable(), {"r": 1}, ranked_after=["f1"])
-        assert found.table.ids == ("q",)
-        line = of(found.table)
+        assert found.base.ids == ()
+        line = of(head(found))
         assert (line.baseline, line.candidate, line.label_effect) == (1.0, 0.0, 0.0)
-        assert old(found).ids == ()
 
-    def test_an_unanswerable_query_whose_new_labels_the_old_corpus_could_not_answer(self) -> None:
+    def test_new_labels_that_the_old_corpus_could_not_answer(self) -> None:
         corpus = plain_chunks([*FILLERS, "r", "new"])
         before = run([row("q", RANKED[:2], Unanswerable(), CORPUS), row("s", ["r"], ["r"], CORPUS)], CORPUS)
         after = run([row("q", ["f1"], ["new"], corpus), row("s", ["f1"], ["r"], corpus)], corpus)
         found = compared(before, after)
-        assert found.golden.stored == ("q",)
-        assert found.table.ids == ("s",)
+        assert found.base.ids == head(found).ids == ("s",)
         assert [one.id for one in found.queries] == ["s"]
 
     def test_unanswerable_on_both_sides(self) -> None:
         found = pair(Unanswerable(), Unanswerable())
-        assert found.table.ids == ()
-        assert found.golden.relabelled == ()
+        assert found.base.ids == ()
+        assert found.golden.pairing.relabelled == ()
 
-    def test_another_unit_is_another_label(self) -> None:
-        corpus = chunks({"a": ["one", "two"], "b": "three"})
-        before = run([row("q", ["a#0", "b#0", "a#1"], ["a"], corpus)], corpus)
-        after = run([row("q", ["a#0", "b#0", "a#1"], ["a#1"], corpus)], corpus, unit="chunk")
+
+class TestUnits:
+    CORPUS = chunks({"a": ["one", "two"], "b": "three"})
+
+    def test_each_exam_marks_by_its_own(self) -> None:
+        before = run([row("q", ["a#0", "b#0", "a#1"], ["a"], self.CORPUS)], self.CORPUS)
+        after = run([row("q", ["a#0", "b#0", "a#1"], ["a#1"], self.CORPUS)], self.CORPUS, unit="chunk")
         found = compared(before, after)
-        assert found.golden.relabelled == ("q",)
-        assert of(found.table, "mrr").baseline == of(found.table, "mrr").candidate == 1 / 3
-        assert of(old(found), "mrr").baseline == of(old(found), "mrr").candidate == 1.0
-        assert of(found.table, "mrr").label_effect == pytest.approx(1 / 3 - 1)
+        assert found.golden.pairing.relabelled == ("q",)
+        assert of(found.base, "mrr").baseline == of(found.base, "mrr").candidate == 1.0
+        assert of(head(found), "mrr").baseline == of(head(found), "mrr").candidate == 1 / 3
+        assert of(head(found), "mrr").label_effect == pytest.approx(1 / 3 - 1)
         assert [one.name for one in found.factors] == ["unit", "golden set"]
-
-    def test_labels_kept_under_another_unit_are_scored_by_it(self) -> None:
-        corpus = chunks({"a": ["one", "two"], "b": "three"})
-        before = run([row("q", ["b#0", "a#0"], ["a"], corpus)], corpus)
-        fresh = chunks({"a": ["one", "two"], "b": "three", "c": "four"})
-        after = run([row("q", ["c#0"], ["c#0"], fresh)], fresh, unit="chunk")
-        line = of(compared(before, after).table, "mrr")
-        assert (line.baseline, line.candidate, line.stored) == (0.5, 1.0, 1)
-
-
-class TestSlicesOfEitherSide:
-    def test_a_dropped_tag_is_seen_under_the_old_slices(self) -> None:
-        before = ranked([1] * 4, tags={0: ["critical"], 1: ["critical"]})
-        after = ranked([0, 1, 1, 1], tags={1: ["critical"]})
-        found = compared(before, after)
-        assert of(found.table, part="tag:critical").delta == 0.0
-        assert of(old(found), part="tag:critical").delta == -0.5
-        assert (found.golden.retagged, found.golden.relabelled) == (("q000",), ())
-        assert [note.code for note in found.caveats] == ["golden.retagged"]
-
-    def test_tags_of_both_sides_are_remembered(self) -> None:
-        before, after = ranked([1, 1], tags={0: ["x"]}), ranked([1, 1], tags={0: ["y"]})
-        found = compared(before, after)
-        assert found.table.tags == (frozenset({"x", "y"}), frozenset())
-        assert old(found).tags == found.table.tags
-
-    def test_the_order_of_tags_is_no_change(self) -> None:
-        found = compared(ranked([1], tags={0: ["x", "y"]}), ranked([1], tags={0: ["y", "x", "y"]}))
-        assert isinstance(found.old_label_table, LabelsUnchanged)
 
 
 class TestEvidence:
@@ -355,152 +383,180 @@ class TestEvidence:
         )
         after = run([row("q", ["d#0"], self.asked("d#0"), after_chunks)], after_chunks, unit="evidence")
         found = compared(before, after)
-        assert (of(found.table, "mrr").baseline, of(found.table, "mrr").candidate) == (0.5, 1.0)
-        assert isinstance(found.old_label_table, LabelsUnchanged)
-        assert not found.turned_over
+        assert (of(found.base, "mrr").baseline, of(found.base, "mrr").candidate) == (0.5, 1.0)
+        assert isinstance(found.head, SameExam)
 
 
 class TestRechunked:
     BEFORE: Mapping[str, list[str]] = {f"d{n}": [f"first {n}", f"second {n}"] for n in range(6)}
     AFTER: Mapping[str, list[str]] = {f"d{n}": [f"first {n} ", f"and {n}", f"second {n}"] for n in range(6)}
+    GONE: Mapping[str, list[str]] = {f"d{n}": [f"first {n} second", f"{n} end"] for n in range(6)}
 
-    def made(self, texts: Mapping[str, list[str]], label: str, unit: str, *, prefix: str = "") -> RunRecord:
+    def made(
+        self,
+        texts: Mapping[str, list[str]],
+        label: str,
+        unit: str,
+        *,
+        prefix: str = "",
+        found: str = "d{n}#1",
+    ) -> RunRecord:
         corpus = [replace(one, id=f"{prefix}{one.id}") for one in chunks(texts)]
-        known = {one.id.removeprefix(prefix): one for one in corpus}
-        rows: list[QueryRow] = []
-        for n in range(6):
-            hit = known[f"d{n}#1"]
-            wanted = {label.format(n=n): 1}
-            one = row(f"q{n}", [f"d{n}#1"], wanted, chunks(texts))
-            rows.append(replace(one, results=(replace(one.results[0], id=hit.id),)))
+        rows: list[QueryRow] = [
+            row(f"q{n}", [f"{prefix}{found.format(n=n)}"], {label.format(n=n): 1}, corpus) for n in range(6)
+        ]
         return run(rows, corpus, unit=unit)
 
-    def test_ids_of_chunks_are_uprooted(self) -> None:
-        found = compared(
-            self.made(self.BEFORE, "d{n}#1", "chunk"), self.made(self.AFTER, "d{n}#1", "chunk", prefix="v2-")
-        )
-        assert found.turnover.new_ids == 1.0
-        assert found.uprooted == tuple(f"q{n}" for n in range(6))
-        assert found.turned_over
-        assert found.caveats[0].code == "corpus.rechunked"
-        assert of(found.table).delta == -1.0
+    def unknown(self, found: Comparison) -> set[str]:
+        return {one.unknown for one in found.base_questions}
 
-    def test_documents_are_not(self) -> None:
-        found = compared(
-            self.made(self.BEFORE, "d{n}", "document"),
-            self.made(self.AFTER, "d{n}", "document", prefix="v2-"),
-        )
-        assert found.caveats[0].code == "corpus.rechunked"
-        assert (found.uprooted, found.turned_over) == ((), False)
-        assert of(found.table).delta == 0.0
+    def test_labels_follow_texts_that_stayed(self) -> None:
+        before = self.made(self.BEFORE, "d{n}#1", "chunk")
+        for label in ("d{n}#1", "v2-d{n}#2"):
+            found = compared(before, self.made(self.AFTER, label, "chunk", prefix="v2-", found="d{n}#2"))
+            assert found.caveats[0].code == "corpus.rechunked"
+            assert self.unknown(found) == {""}
+            assert of(found.base).delta == 0.0
+            assert found.base_questions[0].moved == {"d0#1": "v2-d0#2"}
 
-    def test_labels_that_moved_along_are_judged_by_the_new_ones(self) -> None:
-        found = compared(
-            self.made(self.BEFORE, "d{n}#1", "chunk"),
-            self.made(self.AFTER, "v2-d{n}#1", "chunk", prefix="v2-"),
-        )
-        assert (found.uprooted, found.turned_over) == ((), False)
-        assert found.golden.stored == found.golden.moved == tuple(f"q{n}" for n in range(6))
-        assert of(found.table).delta == 0.0
-        assert of(old(found)).delta == 0.0
-        assert {"labels.stored", "labels.moved"} <= {note.code for note in found.caveats}
+    def test_texts_that_are_gone_are_unknown_in_both_exams(self) -> None:
+        before = self.made(self.BEFORE, "d{n}#1", "chunk")
+        found = compared(before, self.made(self.GONE, "d{n}#1", "chunk", prefix="v2-"))
+        assert self.unknown(found) == {"label-gone"}
+        assert head(found).unknown == ("label-gone",) * 6
+        assert found.base.rows == head(found).rows == ()
+        assert found.queries == ()
 
-    SHORT: Mapping[str, list[str]] = {f"d{n}": [f"{n} {part}" for part in range(3)] for n in range(6)}
-    LONG: Mapping[str, list[str]] = {f"d{n}": [f"{n} 0 1", f"{n} 2"] for n in range(6)}
-    KEPT: Mapping[str, list[str]] = {f"d{n}": [f"{n} 0", "1", "2", "end"] for n in range(6)}
+    def test_new_labels_for_the_new_pieces_are_the_head_s_alone(self) -> None:
+        before = self.made(self.BEFORE, "d{n}#1", "chunk")
+        found = compared(before, self.made(self.GONE, "v2-d{n}#1", "chunk", prefix="v2-"))
+        assert self.unknown(found) == {"label-gone"}
+        assert head(found).ids == ()
+        assert found.golden.withdrawn == tuple(f"q{n}" for n in range(6))
 
-    def test_ids_that_name_another_text_are_uprooted(self) -> None:
-        before, after = (self.made(texts, "d{n}#1", "chunk") for texts in (self.SHORT, self.LONG))
-        found = compared(before, after)
+    def test_ids_that_name_another_text_now_are_unknown(self) -> None:
+        short = {f"d{n}": [f"{n} {part}" for part in range(3)] for n in range(6)}
+        long = {f"d{n}": [f"{n} 0 1", f"{n} 2"] for n in range(6)}
+        found = compared(*(self.made(texts, "d{n}#1", "chunk") for texts in (short, long)))
         assert found.turnover.in_place
-        assert found.uprooted == tuple(f"q{n}" for n in range(6))
-        assert found.turned_over
+        assert self.unknown(found) == {"other-text"}
+        assert head(found).unknown == ("other-text",) * 6
         assert [note.code for note in found.caveats[:2]] == ["corpus.rechunked", "labels.rewritten"]
 
-    def test_new_labels_for_the_new_texts_are_good(self) -> None:
-        before, after = (
-            self.made(texts, label, "chunk")
-            for texts, label in ((self.SHORT, "d{n}#0"), (self.LONG, "d{n}#1"))
-        )
-        found = compared(before, after)
-        assert (found.uprooted, found.turned_over) == ((), False)
-        assert found.golden.stored == found.golden.moved == tuple(f"q{n}" for n in range(6))
-
-    def test_a_label_whose_text_stayed_is_good(self) -> None:
-        before, after = (self.made(texts, "d{n}#0", "chunk") for texts in (self.SHORT, self.KEPT))
-        found = compared(before, after)
+    def test_a_label_whose_text_stayed_under_its_id_is_good(self) -> None:
+        short = {f"d{n}": [f"{n} {part}" for part in range(3)] for n in range(6)}
+        kept = {f"d{n}": [f"{n} 0", "1", "2", "end"] for n in range(6)}
+        found = compared(*(self.made(texts, "d{n}#0", "chunk", found="d{n}#0") for texts in (short, kept)))
         assert found.turnover.in_place
-        assert (found.uprooted, found.turned_over) == ((), False)
+        assert self.unknown(found) == {""}
+        assert of(found.base).delta == 0.0
 
-    def test_more_than_half_of_the_queries_make_it_so(self) -> None:
-        before = self.made(self.BEFORE, "d{n}#1", "chunk")
-
-        def half(size: int) -> Comparison:
-            after = self.made(self.AFTER, "d{n}#1", "chunk", prefix="v2-")
-            rows = [
-                one if n < size else replace(one, judgments=Grades({f"v2-d{n}#1": 1}))
-                for n, one in enumerate(after.queries)
-            ]
-            return compared(before, RunRecord(record=after.record, queries=tuple(rows), corpus=after.corpus))
-
-        assert not half(3).turned_over
-        assert half(4).turned_over
-
-    def test_half_of_a_query_s_items(self) -> None:
-        def ask(texts: Mapping[str, list[str]], prefix: str, *names: str) -> RunRecord:
-            corpus = [replace(one, id=f"{prefix}{one.id}") for one in chunks(texts)]
-            one = replace(row("q", [], names, chunks(texts)))
-            return run([one], corpus, unit="chunk")
-
-        before = ask(self.BEFORE, "", "d0#0", "d1#0")
-        assert compared(before, ask(self.AFTER, "v2-", "d0#0", "v2-d1#0")).uprooted == ("q",)
-        assert compared(before, ask(self.AFTER, "v2-", "v2-d0#0", "v2-d1#0")).uprooted == ()
-        three = ask(self.BEFORE, "", "d0#0", "d1#0", "d2#0")
-        assert compared(three, ask(self.AFTER, "v2-", "d0#0", "v2-d1#0", "v2-d2#0")).uprooted == ()
-
-    def test_what_counts_as_an_item_that_moved(self) -> None:
-        corpus = [replace(one, id=f"v2-{one.id}") for one in chunks(self.AFTER)]
-        corpus[0] = replace(corpus[0], id="d5#1", text="second 5")
-
-        def ask(name: str, judgments: Judgments, made: Sequence[Any]) -> QueryRow:
-            return replace(row(name, [], ["d0#0"], chunks(self.BEFORE)), judgments=judgments)
-
-        asked: dict[str, Judgments] = {
-            "a-evidence": EvidenceItems((EvidenceItem(doc="d0", quote="x", chunks=("d0#0",)),)),
-            "b-never": Grades({"never#0": 1}),
-            "c-group": Groups((("d0#0", "never#0"),)),
-            "d-held": Groups((("d0#0", "d5#1"),)),
-            "e-half": Grades({"d0#0": 1, "d1#0": 1, "d5#1": 1, "never#0": 1}),
-            "f-less": Grades({"d0#0": 1, "d5#1": 1, "never#0": 1}),
-        }
-        before = run(
-            [ask(name, label, self.BEFORE) for name, label in asked.items()],
-            chunks(self.BEFORE),
-            unit="chunk",
+    def test_documents_are_marked_as_ever(self) -> None:
+        found = compared(
+            self.made(self.BEFORE, "d{n}", "document"),
+            self.made(self.GONE, "d{n}", "document", prefix="v2-"),
         )
-        after = run([ask(name, label, self.AFTER) for name, label in asked.items()], corpus, unit="chunk")
-        assert compared(before, after).uprooted == ("c-group", "e-half")
+        assert found.caveats[0].code == "corpus.rechunked"
+        assert isinstance(found.head, SameExam)
+        assert of(found.base).delta == 0.0
 
-    def test_documents_that_are_really_gone_are_not_uprooted(self) -> None:
-        fewer = {name: texts for name, texts in self.AFTER.items() if name in ("d0", "d1")}
-        before = self.made(self.BEFORE, "d{n}#1", "chunk")
-        corpus = [replace(one, id=f"v2-{one.id}") for one in chunks(fewer)]
-        rows = [row(f"q{n}", [], [f"d{n}#1"], chunks(fewer)) for n in range(6)]
-        found = compared(before, run(rows, corpus, unit="chunk"))
-        assert found.uprooted == ("q0", "q1")
-        assert not found.turned_over
 
-    def test_ids_that_move_without_a_new_chunking_do_not_turn_it_over(self) -> None:
-        texts = {f"d{n}": [f"only {n}"] for n in range(10)}
-        part = {
-            **{f"e{n}": texts[f"d{n}"] for n in range(3)},
-            **{f"d{n}": texts[f"d{n}"] for n in range(3, 10)},
-        }
-        before = run([row("q", ["d0#0"], ["d0#0"], chunks(texts))], chunks(texts), unit="chunk")
-        after = run([row("q", ["e0#0"], ["d0#0"], chunks(part))], chunks(part), unit="chunk")
-        found = compared(before, after)
-        assert (found.uprooted, found.turned_over) == ((), False)
-        assert [one.cause for one in found.queries] == ["re-identified"]
+class TestRenamedDocuments:
+    def made(self, name: str, label: str) -> RunRecord:
+        corpus = chunks({**{one: f"text of {one}" for one in FILLERS}, name: ["one", "two"]})
+        rows = [row("q", [f"{name}#0", "f1"], [label], corpus), row("p", ["f2", "f1"], ["f1"], corpus)]
+        return run(rows, corpus)
+
+    @pytest.mark.parametrize("label", ["overrides", "accept-a-loss"])
+    def test_a_renamed_document_is_no_loss_whichever_name_the_label_has(self, label: str) -> None:
+        found = compared(self.made("overrides", "overrides"), self.made("accept-a-loss", label))
+        for exam in ("base", "head"):
+            assert of(found.table(exam)).delta == 0.0
+        assert found.golden.withdrawn == ()
+        assert found.queries == ()
+        assert "labels.followed" in [note.code for note in found.caveats]
+
+    def test_the_floors_follow_it_too(self) -> None:
+        found = compared(self.made("overrides", "overrides"), self.made("accept-a-loss", "overrides"))
+        scores = found.base.floor("recall@5")
+        assert scores is not None
+        assert (scores.known.tolist(), scores.unknown.tolist()) == ([1.0, 1.0], [])
+
+
+class TestFloors:
+    def test_they_count_every_question_of_their_exam(self) -> None:
+        corpus = plain_chunks([*FILLERS, "a", "b", "r"])
+        before = run([row("x", ["r"], ["r"], corpus), row("y", ["r"], ["r"], corpus)], corpus)
+        new = row("n", ["f1"], ["a"], corpus, tags=("new",))
+        found = compared(before, run([row("x", ["f1"], ["r"], corpus), new], corpus))
+        base, own = found.base.floor("recall@5"), head(found).floor("recall@5")
+        assert base is not None
+        assert own is not None
+        assert (base.known.tolist(), base.unknown.tolist()) == ([0.0], [1.0])
+        assert own.known.tolist() == [0.0, 0.0]
+        assert found.base.floor("recall@5", "tag:new") is None
+        assert head(found).floor("recall@5", "tag:new") is not None
+
+    def test_the_candidate_stands_at_its_own_depth(self) -> None:
+        found = compared(ranked([1], depth=8), ranked([9], depth=100), "mrr")
+        scores = found.base.floor("mrr")
+        assert scores is not None
+        assert scores.known.tolist() == [1 / 9]
+        assert of(found.base, "mrr").candidate == 0.0
+
+    def test_nothing_to_judge(self) -> None:
+        found = pair(Unanswerable(), Unanswerable())
+        assert found.base.floor("recall@5") is None
+        assert found.base.drop("recall@5") is None
+
+
+class TestCutoffs:
+    CORPUS = chunks({"a": [f"a{n}" for n in range(6)], "b": "b", "c": "c", **dict.fromkeys("defg", "x")})
+
+    def made(self, *names: str, **more: Any) -> RunRecord:
+        return run([row("q", names, ["b"], self.CORPUS)], self.CORPUS, **more)
+
+    def compare(self, before: RunRecord, after: RunRecord, cutoff: Any = "documents") -> Comparison:
+        return compare(before, after, parse_measures(["recall@5"]), cutoff=cutoff)
+
+    def test_chunks_count_where_the_policy_says_so(self) -> None:
+        five = [f"a#{n}" for n in range(5)]
+        before, after = self.made("b#0", *five), self.made(*five, "b#0")
+        assert of(self.compare(before, after).base).delta == 0.0
+        assert of(self.compare(before, after, "chunks").base).delta == -1.0
+        assert self.compare(before, after, "chunks").cutoff == "chunks"
+
+    def test_both_ways_are_told(self) -> None:
+        five = [f"a#{n}" for n in range(5)]
+        (view,) = self.compare(self.made("b#0", *five), self.made(*five, "b#0")).cutoffs
+        assert (view.documents, view.chunks) == (1.0, 0.0)
+        assert (view.documents_delta, view.chunks_delta) == (0.0, -1.0)
+        assert (view.chunks_per_query.mean, view.chunks_per_query.max) == (6.0, 6)
+        assert not view.disagree
+
+    def test_they_disagree_where_the_signs_do(self) -> None:
+        late = ["a#0", "a#1", "a#2", "a#3", "a#4", "b#0"]
+        sixth = ["a#0", "c#0", "d#0", "e#0", "f#0", "b#0", "a#1"]
+
+        def made(risen: list[str], fallen: list[str]) -> RunRecord:
+            rows = [row("p", risen, ["b"], self.CORPUS), row("q", fallen, ["b"], self.CORPUS)]
+            return run(rows, self.CORPUS)
+
+        (view,) = self.compare(made(late, late), made(["b#0", *late], sixth)).cutoffs
+        assert (view.documents_delta, view.chunks_delta) == (-0.5, 0.5)
+        assert view.disagree
+
+    def test_where_every_document_is_one_chunk_there_is_one_way(self) -> None:
+        assert self.compare(ranked([1]), ranked([2])).cutoffs == ()
+        judged = self.made("a#0", "a#1", "a#2", "a#3", "a#4", "a#5", unit="chunk")
+        assert self.compare(judged, judged).cutoffs == ()
+
+    def test_without_a_known_score_there_is_nothing_to_tell(self) -> None:
+        many = [f"a#{n}" for n in range(6)]
+        before = run([row("gone", many, ["b"], self.CORPUS)], self.CORPUS)
+        assert self.compare(before, self.made(*many)).cutoffs == ()
+        nothing = run([], self.CORPUS)
+        assert self.compare(nothing, self.made(*many)).cutoffs == ()
 
 
 def test_the_records_are_at_hand() -> None:

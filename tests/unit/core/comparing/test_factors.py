@@ -8,24 +8,26 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.comparing.exams import ExamQuestion
 from rageval_action.core.comparing.factors import (
     Factor,
-    GoldenChanges,
     Turnover,
     caveats,
     factors,
     turnover,
 )
+from rageval_action.core.comparing.golden_changes import Pairing
 from rageval_action.core.judging.sentences.notices import of_caveat
 from rageval_action.core.model.corpus import corpus_of
 from tests.synthetic_runs import amended, chunks, compared, ranked
 
 BASE = ranked([1, 1]).record
+UNTOUCHED = Pairing(paired=2)
 SAME = Turnover(new_ids=0.0, same_texts=1.0, documents_added=0, documents_removed=0, documents_kept=9)
 
 
 def changed(**more: Any) -> tuple[Factor, ...]:
-    return factors(BASE, amended(ranked([1, 1]), **more).record, SAME, GoldenChanges())
+    return factors(BASE, amended(ranked([1, 1]), **more).record, SAME, UNTOUCHED)
 
 
 def turn(before: Mapping[str, Sequence[str] | str], after: Mapping[str, Sequence[str] | str]) -> Turnover:
@@ -195,7 +197,7 @@ class TestFactors:
             new_ids=0.1, same_texts=0.9, documents_added=added, documents_removed=removed, documents_kept=5
         )
         after = amended(ranked([1, 1]), documents=20, chunks=40, fingerprint="0", chunker="other").record
-        (chunker, corpus) = factors(BASE, after, turned, GoldenChanges())
+        (chunker, corpus) = factors(BASE, after, turned, UNTOUCHED)
         assert chunker.name == "chunker"
         assert corpus.name == "corpus"
         assert corpus.before == "14 documents, 14 chunks"
@@ -205,22 +207,22 @@ class TestFactors:
         turned = Turnover(
             new_ids=0.0, same_texts=0.99, documents_added=0, documents_removed=0, documents_kept=9
         )
-        assert [one.name for one in factors(BASE, BASE, turned, GoldenChanges())] == ["corpus"]
+        assert [one.name for one in factors(BASE, BASE, turned, UNTOUCHED)] == ["corpus"]
         fewer = amended(ranked([1, 1]), chunks=13).record
-        assert [one.name for one in factors(BASE, fewer, SAME, GoldenChanges())] == ["corpus"]
+        assert [one.name for one in factors(BASE, fewer, SAME, UNTOUCHED)] == ["corpus"]
 
     def test_texts_changed_by_the_chunker(self) -> None:
         turned = Turnover(
             new_ids=0.9, same_texts=0.1, documents_added=0, documents_removed=0, documents_kept=9
         )
         after = amended(ranked([1, 1]), chunker="split 200", chunks=99).record
-        found = factors(BASE, after, turned, GoldenChanges())
+        found = factors(BASE, after, turned, UNTOUCHED)
         assert [(one.name, one.after) for one in found] == [
             ("chunker", "split 200"),
             ("corpus", "14 documents, 99 chunks: 0 added, 0 removed"),
         ]
         as_many = amended(ranked([1, 1]), chunker="split 200").record
-        assert [one.name for one in factors(BASE, as_many, turned, GoldenChanges())] == ["chunker"]
+        assert [one.name for one in factors(BASE, as_many, turned, UNTOUCHED)] == ["chunker"]
 
     @pytest.mark.parametrize(
         ("name", "field"),
@@ -233,7 +235,7 @@ class TestFactors:
         def told(old: str, new: str) -> list[str]:
             before = amended(ranked([1, 1]), **field(old)).record
             after = amended(ranked([1, 1]), **field(new)).record
-            return [one.name for one in factors(before, after, SAME, GoldenChanges())]
+            return [one.name for one in factors(before, after, SAME, UNTOUCHED)]
 
         assert told("a" * 64, "b" * 64) == [name]
         assert told("a" * 64, "a" * 64) == told("", "b" * 64) == told("a" * 64, "") == told("", "") == []
@@ -241,48 +243,60 @@ class TestFactors:
             amended(ranked([1, 1]), **field("a" * 64)).record,
             amended(ranked([1, 1]), **field("b" * 64)).record,
         )
-        (found,) = factors(*both, SAME, GoldenChanges())
+        (found,) = factors(*both, SAME, UNTOUCHED)
         assert (found.before, found.after) == ("a" * 12, "b" * 12)
-        assert (
-            caveats(*both, [found, Factor(name="corpus", before="", after="")], SAME, GoldenChanges()) == ()
-        )
+        assert caveats(*both, [found, Factor(name="corpus", before="", after="")], SAME, UNTOUCHED) == ()
 
     def test_query_vectors_of_another_model_or_other_queries_are_no_factor(self) -> None:
         before = amended(ranked([1, 1]), query_vectors_sha256="a").record
         after = amended(ranked([1, 1]), query_vectors_sha256="b").record
-        assert len(factors(before, after, SAME, GoldenChanges())) == 1
-        for field in ("new", "removed", "changed"):
-            found = factors(before, after, SAME, GoldenChanges(**{field: ("q",)}))
+        assert len(factors(before, after, SAME, UNTOUCHED)) == 1
+        for field in ("new", "removed", "reworded"):
+            found = factors(before, after, SAME, Pairing(paired=2, **{field: ("q",)}))
             assert [one.name for one in found] == ["golden set"]
         bigger = amended(ranked([1, 1]), query_vectors_sha256="b", model="big").record
-        assert [one.name for one in factors(before, bigger, SAME, GoldenChanges())] == ["model"]
+        assert [one.name for one in factors(before, bigger, SAME, UNTOUCHED)] == ["model"]
 
     def test_golden_set(self) -> None:
         after = amended(ranked([1, 1]), queries=3).record
-        golden = GoldenChanges(
-            new=("a",), removed=("b", "c"), changed=("d",), relabelled=("e", "f", "g"), retagged=("h",)
+        golden = Pairing(
+            paired=2,
+            new=("a",),
+            removed=("b", "c"),
+            reworded=("d",),
+            relabelled=("e", "f", "g"),
+            retagged=("h",),
+            renamed=("i",),
+            access_changed=("j", "k"),
         )
         (found,) = factors(BASE, after, SAME, golden)
         assert (found.name, found.before) == ("golden set", "2 queries")
-        assert found.after == "3 queries: 3 relabelled, 1 retagged, 1 new, 2 removed, 1 reworded"
+        assert found.after == (
+            "3 queries: 3 relabelled, 1 retagged, 1 renamed, 1 new, 2 removed, 1 reworded, 2 for another asker"
+        )
 
-    @pytest.mark.parametrize("field", ["new", "removed", "changed", "relabelled", "retagged"])
+    @pytest.mark.parametrize(
+        "field", ["new", "removed", "reworded", "relabelled", "retagged", "renamed", "access_changed"]
+    )
     def test_each_change_of_the_golden_set_is_one(self, field: str) -> None:
-        assert len(factors(BASE, BASE, SAME, GoldenChanges(**{field: ("q",)}))) == 1
-
-    def test_labels_that_could_not_be_applied_are_no_change_by_themselves(self) -> None:
-        assert factors(BASE, BASE, SAME, GoldenChanges(stored=("q",), moved=("q",))) == ()
+        assert len(factors(BASE, BASE, SAME, Pairing(paired=2, **{field: ("q",)}))) == 1
 
 
 class TestWarnings:
     def notes(
         self, found: Sequence[Factor] = (), turned: Turnover = SAME, **more: Any
     ) -> list[tuple[str, str]]:
-        golden, uprooted = more.pop("golden", GoldenChanges()), more.pop("uprooted", ())
+        golden, asked = more.pop("golden", UNTOUCHED), more.pop("asked", ())
         before = amended(ranked([1] * 20), **more).record
         return [
-            (one.code, of_caveat(one).text) for one in caveats(before, BASE, found, turned, golden, uprooted)
+            (one.code, of_caveat(one).text) for one in caveats(before, BASE, found, turned, golden, asked)
         ]
+
+    def question(self, name: str, **more: Any) -> ExamQuestion:
+        """A question of the base's exam."""
+        (one,) = compared(ranked([1]), ranked([1])).base_questions
+        assert one.before is not None
+        return replace(one, before=replace(one.before, query_id=name), after=None, **more)
 
     def test_none(self) -> None:
         assert self.notes() == []
@@ -292,7 +306,7 @@ class TestWarnings:
             new_ids=0.934, same_texts=0.25, documents_added=0, documents_removed=0, documents_kept=9
         )
         found = [Factor(name=name, before="a", after="b") for name in ("model", "chunker")]
-        notes = self.notes(found, turned, errors=20, depth=5, golden=GoldenChanges(removed=("q",)))
+        notes = self.notes(found, turned, errors=20, depth=5, golden=Pairing(paired=2, removed=("q",)))
         assert notes[0] == ("corpus.rechunked", "re-chunked: 93 % of ids new, 25 % of texts known")
         assert [code for code, _ in notes] == [
             "corpus.rechunked",
@@ -306,11 +320,16 @@ class TestWarnings:
         turned = replace(SAME, same_texts=0.24, rewritten=0.757, recut=0.9)
         told = ("corpus.rechunked", "re-chunked: 76 % of the chunk ids that stayed hold another text")
         assert self.notes([], turned) == [told]
-        assert self.notes([], turned, uprooted=("a", "b")) == [
+        asked = [self.question(name, unknown="other-text") for name in "ab"]
+        assert self.notes([], turned, asked=[*asked, self.question("c", unknown="no-vector")]) == [
             told,
             ("labels.rewritten", "labels no longer mean the same text: 2 queries (a, b)"),
         ]
-        assert self.notes(uprooted=("a",)) == []
+
+    def test_labels_that_follow_their_texts_are_told(self) -> None:
+        asked = [self.question("a", moved={"old": "new"}), self.question("b")]
+        text = "their documents have new ids now, which the labels follow: 1 query (a)"
+        assert self.notes(asked=asked) == [("labels.followed", text)]
 
     def test_another_number_of_chunks_is_the_chunker_s(self) -> None:
         found = [Factor(name=name, before="a", after="b") for name in ("chunker", "corpus")]
@@ -367,24 +386,23 @@ class TestWarnings:
         ]
 
     def test_golden_set(self) -> None:
-        golden = GoldenChanges(
+        golden = Pairing(
+            paired=2,
             new=("n",),
             removed=("a", "b"),
-            changed=("c",),
+            reworded=("c",),
             relabelled=("d",),
             retagged=("e",),
-            stored=("f",),
-            moved=("g",),
+            renamed=("f",),
+            access_changed=("g",),
+            since_baseline=("d", "n"),
         )
         assert self.notes(golden=golden) == [
-            ("golden.removed", "no longer in the golden set, so not compared: 2 queries (a, b)"),
-            ("golden.reworded", "reworded, so not compared: 1 query (c)"),
-            ("golden.new", "new in the golden set, so not compared: 1 query (n)"),
+            ("golden.removed", "removed from the golden set; the base exam keeps them: 2 queries (a, b)"),
+            ("golden.reworded", "reworded; the base exam keeps the old wording: 1 query (c)"),
+            ("golden.new", "new in the golden set: 1 query (n)"),
             ("golden.relabelled", "judged by other labels than before: 1 query (d)"),
             ("golden.retagged", "in other slices than before: 1 query (e)"),
-            (
-                "labels.stored",
-                "scored by its own labels in the baseline, since the new ones name what it did not have: 1 query (f)",
-            ),
-            ("labels.moved", "not judged by the old labels, since what these name has moved: 1 query (g)"),
+            ("golden.access-changed", "asked by somebody else than before: 1 query (g)"),
+            ("golden.since-baseline", "changed on the base branch since the baseline: 2 queries (d, n)"),
         ]

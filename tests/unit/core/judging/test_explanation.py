@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from rageval_action.core.comparing.comparison import compare
 from rageval_action.core.comparing.query_changes import QueryChange
+from rageval_action.core.comparing.query_pairs import query_pairs
 from rageval_action.core.judging.explanation import explain, find, overlap
 from rageval_action.core.judging.sentences.cause_words import ADVICE
 from rageval_action.core.measuring.measures import parse_measures
-from rageval_action.core.measuring.query_layout import query_pairs, recall_curve
+from rageval_action.core.measuring.query_layout import recall_curve
 from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.model.types import Grades, Unanswerable
 from rageval_action.reports.query_explanation import lines

@@ -41,6 +41,7 @@ waivers:
 fail-on: inconclusive
 max-errors: 0.25
 k: 7
+cutoff: chunks
 """
 
 POLICY = Policy(
@@ -67,6 +68,7 @@ POLICY = Policy(
     fail_on="inconclusive",
     k=7,
     max_errors=0.25,
+    cutoff="chunks",
 )
 
 
@@ -97,7 +99,12 @@ def test_the_whole_of_it() -> None:
 def test_nothing_written() -> None:
     assert parse_policy({}, where="x") == Policy(gates=(DropGate(measure="recall@5", max_drop=0.02),))
     assert parse_policy({"k": 3}, where="x").gates == default_gates(3)
-    assert default_gates(3) == (DropGate(measure="recall@3", max_drop=0.02, rule="observed", slice=""),)
+    assert default_gates(3) == (DropGate(measure="recall@3", max_drop=0.02, rule="clear", slice=""),)
+
+
+def test_k_counts_documents_or_chunks() -> None:
+    assert parse_policy({}, where="x").cutoff == "documents"
+    assert error(cutoff="passages").code == "config.bad-policy"
 
 
 def test_no_gates_at_all_is_a_choice() -> None:
@@ -118,7 +125,7 @@ def test_plain_values_are_read_back() -> None:
 @pytest.mark.parametrize(
     ("gate", "written"),
     [
-        (POLICY.gates[0], {"measure": "recall@5", "max_drop": 0.02, "rule": "observed"}),
+        (POLICY.gates[0], {"measure": "recall@5", "max_drop": 0.02, "rule": "clear"}),
         (
             POLICY.gates[2],
             {"measure": "recall@5", "max_drop": 0.05, "rule": "non-inferior", "slice": "tag:exact-term"},
@@ -195,7 +202,7 @@ GATES: list[tuple[object, str]] = [
     ({"must_not_lose": True, "tag": "x"}, "measure is missing"),
     (
         {"measure": "mrr", "max_drop": 0.1, "rule": "strict"},
-        'rule is "strict", none of observed, significant, non-inferior',
+        'rule is "strict", none of clear, observed, significant, non-inferior',
     ),
     ({"measure": "mrr", "must_not_lose": True}, "must_not_lose needs a tag and is true or left out"),
     (

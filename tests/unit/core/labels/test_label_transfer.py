@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 
@@ -13,9 +13,7 @@ from rageval_action.core.labels.label_transfer import (
     Resolved,
     Side,
     evidence_of,
-    moved,
     onto_baseline,
-    onto_candidate,
     own,
     same_labels,
 )
@@ -186,6 +184,29 @@ class TestOntoBaseline:
         )
 
 
+class TestRechunked:
+    def test_an_id_that_held_another_text_cannot_be_held_against_the_old_run(self) -> None:
+        before, after = chunks({"a": ["one", "two"], "b": ["x"]}), chunks({"a": ["one two"], "b": ["x"]})
+
+        def fit(name: str, *, rechunked: bool, unit: Unit = "chunk") -> Relabelled:
+            asked, had = row("q", [], [name], after), row("q", [], ["b#0"], before)
+            return onto_baseline(asked, had, side(before, unit), side(after, unit), rechunked=rechunked)
+
+        assert reason(fit("a#0", rechunked=True)) == '"a#0" was another text in the baseline\'s corpus'
+        assert isinstance(fit("a#0", rechunked=False), Applied)
+        same = chunks({"a": ["one", "two"], "b": ["x"], "c": ["y"]})
+        asked = row("q", [], ["a#0"], same)
+        fitted = onto_baseline(
+            asked,
+            row("q", [], ["b#0"], before),
+            side(before, "chunk"),
+            side(same, "chunk"),
+            rechunked=True,
+        )
+        assert isinstance(fitted, Applied)
+        assert isinstance(fit("a", rechunked=True, unit="document"), Applied)
+
+
 class TestSpans:
     OLD = chunks({"a": ["0123456789", "abcdefghij"], "b": "text"})
     NEW = (
@@ -256,105 +277,3 @@ class TestSpans:
         swapped = chunks({"a": ["abcdefghij", "0123456789"], "b": "text"})
         found = self.fit(quote("a", "a#0", start=-1), ["a#0"], swapped)
         assert isinstance(found, Kept)
-
-
-class TestOntoCandidate:
-    TEXTS: Mapping[str, Sequence[str] | str] = {"a": ["one", "two"], "b": "three", "c": "four"}
-
-    def fit(
-        self,
-        old: Judgments,
-        new: Judgments,
-        texts: Mapping[str, Sequence[str] | str],
-        *,
-        unit: Unit = "document",
-        rechunked: bool = False,
-    ) -> Relabelled:
-        before, after = chunks(self.TEXTS), chunks(texts)
-        return onto_candidate(
-            row("q", [], old, before),
-            row("q", [], new, after),
-            side(before, unit),
-            side(after, unit),
-            rechunked=rechunked,
-        )
-
-    def test_equal_labels_are_the_candidate_s_own(self) -> None:
-        new = items(quote("x", "b#0"))
-        assert applied(self.fit(items(quote("x", "a#0")), new, self.TEXTS)) == new
-
-    def test_a_document_that_is_gone_is_lost(self) -> None:
-        old = Grades({"a": 1, "b": 1})
-        assert self.fit(old, Grades({"b": 1}), {"b": "three"}) == Applied(old, "document")
-
-    def test_a_document_with_another_name_is_not(self) -> None:
-        found = self.fit(Grades({"a": 1}), Grades({"z": 1}), {"z": ["one", "two"], "b": "three"})
-        assert reason(found) == '"a" has another id now'
-
-    def test_half_a_document_is_not_a_document(self) -> None:
-        assert isinstance(
-            self.fit(Grades({"a": 1}), Grades({"z": 1}), {"z": ["one", "2"], "b": "three"}), Applied
-        )
-
-    def test_only_relevant_ids_matter(self) -> None:
-        found = self.fit(Grades({"a": 0, "b": 1}), Grades({"b": 2}), {"z": ["one", "two"], "b": "three"})
-        assert isinstance(found, Applied)
-
-    @pytest.mark.parametrize(("rechunked", "kind"), [(True, Kept), (False, Applied)])
-    def test_a_chunk_is_gone_with_the_old_chunking(self, rechunked: bool, kind: type) -> None:
-        texts = {"a": ["one two"], "b": "three", "c": "four"}
-        found = self.fit(Grades({"a#1": 1}), Grades({"a#0": 1}), texts, unit="chunk", rechunked=rechunked)
-        assert isinstance(found, kind)
-
-    def test_a_chunk_of_a_document_that_is_gone_is_lost(self) -> None:
-        found = self.fit(Grades({"a#1": 1}), Grades({"b#0": 1}), {"b": "three"}, unit="chunk", rechunked=True)
-        assert isinstance(found, Applied)
-
-    def test_groups(self) -> None:
-        moved_away = {"z": ["one", "two"], "b": "three"}
-        assert isinstance(self.fit(Groups((("b", "a"),)), Grades({"b": 1}), moved_away), Kept)
-
-    def test_unanswerable(self) -> None:
-        assert applied(self.fit(Unanswerable(), Grades({"a": 1}), self.TEXTS)) == Unanswerable()
-
-    def test_evidence_in_a_document_that_is_gone_is_lost(self) -> None:
-        old = items(quote("one", "a#0"), quote("three", "b#0", doc="b"))
-        found = self.fit(old, items(quote("three", "b#0", doc="b")), {"b": "three"})
-        assert applied(found) == items(quote("one"), quote("three", "b#0", doc="b"))
-
-    def test_evidence_in_a_document_that_changed_cannot_be_told(self) -> None:
-        found = self.fit(items(quote("one", "a#0")), Grades({"a": 1}), {"a": ["uno", "two"], "b": "three"})
-        assert isinstance(found, Kept)
-
-    def test_evidence_in_a_document_that_neither_has(self) -> None:
-        found = self.fit(items(quote("one", doc="nowhere")), Grades({"a": 1}), self.TEXTS)
-        assert isinstance(found, Kept)
-
-
-class TestMoved:
-    def ask(
-        self, before: Sequence[Chunk], after: Sequence[Chunk], name: str, unit: Unit, *, rechunked: bool
-    ) -> bool:
-        return moved(name, unit, Lookup(corpus_of(before)), Lookup(corpus_of(after)), rechunked=rechunked)
-
-    def test_table(self) -> None:
-        before = chunks({"a": ["one", "two"], "b": "three"})
-        renamed = chunks({"z": ["one", "two"], "b": "three"})
-        rechunked = chunks({"a": "one two", "b": "three"})
-        gone = chunks({"b": "three"})
-        assert self.ask(before, renamed, "a", "document", rechunked=False)
-        assert self.ask(before, renamed, "a#0", "chunk", rechunked=False)
-        assert not self.ask(before, before, "a", "document", rechunked=True)
-        assert not self.ask(before, gone, "a", "document", rechunked=True)
-        assert not self.ask(before, gone, "a#1", "chunk", rechunked=True)
-        assert not self.ask(before, renamed, "never", "document", rechunked=True)
-        assert self.ask(before, rechunked, "a#1", "chunk", rechunked=True)
-        assert self.ask(before, rechunked, "a#1", "evidence", rechunked=True)
-        assert not self.ask(before, rechunked, "a#1", "chunk", rechunked=False)
-        assert self.ask(before, rechunked, "a#0", "chunk", rechunked=True)
-        assert not self.ask(before, rechunked, "a#0", "chunk", rechunked=False)
-        assert not self.ask(before, rechunked, "a", "document", rechunked=True)
-        assert not self.ask(before, rechunked, "b#0", "chunk", rechunked=True)
-        assert not self.ask(rechunked, before, "a#1", "chunk", rechunked=True)
-        other = chunks({"c": ["one"], "b": "three"})
-        assert not self.ask(before, other, "a", "document", rechunked=True)

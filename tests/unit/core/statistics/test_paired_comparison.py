@@ -279,7 +279,10 @@ def test_every_number_keeps_its_bounds(scores: tuple[np.ndarray, np.ndarray]) ->
     got = paired(*scores, **FEW)
     differences = scores[1] - scores[0]
     assert got.better + got.worse + got.same == got.n == differences.size
-    assert differences.min() - 1e-9 <= got.ci.low <= got.ci.high <= differences.max() + 1e-9
+    if got.n == 1 and (got.better or got.worse):
+        assert got.ci == Interval(-1.0, 1.0)
+    else:
+        assert differences.min() - 1e-9 <= got.ci.low <= got.ci.high <= differences.max() + 1e-9
     assert 0 < got.p <= 1
     assert math.copysign(1.0, got.ci.low) == 1.0 or got.ci.low < 0
     assert math.copysign(1.0, got.ci.high) == 1.0 or got.ci.high < 0
@@ -295,7 +298,7 @@ def test_identical_runs_show_no_change_at_any_size(n: int, value: float, margin:
     assert (same.better, same.worse, same.same) == (0, 0, n)
     bounds = guarded_bounds(scores - scores)
     assert bounds == Interval(0.0, 0.0)
-    assert read(same, bounds, margin=margin) == "not_worse"
+    assert read(same, bounds, margin=margin) == "unchanged"
 
 
 def test_nothing_else_that_is_computed_moves_a_result() -> None:
@@ -340,9 +343,10 @@ class TestPaired:
         assert got.p == sign_flip_p(candidate, resamples=500, seed=9)
         assert got.p != sign_flip_p(candidate, resamples=500)
 
-    def test_one_query_has_no_deviation(self) -> None:
+    def test_one_query_has_no_deviation_and_no_interval(self) -> None:
         got = paired(np.array([1.0]), np.array([0.0]))
-        assert (got.delta, got.sd, got.mde, got.p, got.ci) == (-1.0, 0.0, 0.0, 1.0, Interval(-1.0, -1.0))
+        assert (got.delta, got.sd, got.mde, got.p, got.ci) == (-1.0, 0.0, 0.0, 1.0, Interval(-1.0, 1.0))
+        assert paired(np.array([1.0]), np.array([1.0])).ci == Interval(0.0, 0.0)
 
     @pytest.mark.parametrize(
         ("baseline", "candidate"),
@@ -415,9 +419,9 @@ class TestHolm:
         assert [q for _, q in sorted(zip(ps, adjusted, strict=True))] == sorted(adjusted)
 
 
-def _stats(low: float, high: float, *, changed: int = 5) -> Paired:
+def _stats(low: float, high: float, *, changed: int = 5, p: float = 0.049) -> Paired:
     return Paired(
-        n=10, baseline=0.5, candidate=0.5, delta=0.0, ci=Interval(low, high), p=0.5,
+        n=10, baseline=0.5, candidate=0.5, delta=0.0, ci=Interval(low, high), p=p,
         better=changed, worse=0, same=10 - changed, mde=0.1, sd=0.1,
     )  # fmt: skip
 
@@ -447,8 +451,28 @@ def test_readings(ci: tuple[float, float], lower: float, margin: float, reading:
     assert read(_stats(*ci), Interval(lower, 0.3), margin=margin) == reading
 
 
-def test_no_change_at_all_is_not_worse_even_without_a_margin() -> None:
-    assert read(_stats(0.0, 0.0, changed=0), Interval(0.0, 0.0), margin=0.0) == "not_worse"
+@pytest.mark.parametrize(
+    ("p", "lost", "gained"), [(0.049, "worse", "better"), (0.05, "not_worse", "not_worse")]
+)
+def test_an_interval_beside_zero_needs_a_small_p_as_well(p: float, lost: str, gained: str) -> None:
+    assert read(_stats(-0.2, -0.1, p=p), Interval(-0.01, 0.3), margin=0.02) == lost
+    assert read(_stats(0.1, 0.2, p=p), Interval(-0.01, 0.3), margin=0.02) == gained
+    assert read(_stats(-0.2, -0.1, p=0.05 - 5e-10), Interval(-0.3, 0.3), margin=0.02) == "unclear"
+
+
+@pytest.mark.parametrize("lost", range(1, 6))
+def test_one_to_five_changes_are_too_few_for_a_reading(lost: int) -> None:
+    for n in (lost, 40):
+        before, after = np.ones(n), np.ones(n)
+        after[:lost] = 0.0
+        found = paired(before, after)
+        assert found.p >= 0.0625
+        assert read(found, Interval(-1.0, 1.0), margin=0.02) == "unclear"
+        assert read(paired(after, before), Interval(-1.0, 1.0), margin=0.02) == "unclear"
+
+
+def test_no_change_at_all_is_unchanged_even_without_a_margin() -> None:
+    assert read(_stats(0.0, 0.0, changed=0), Interval(0.0, 0.0), margin=0.0) == "unchanged"
     assert read(_stats(0.0, 0.0, changed=1), Interval(0.0, 0.0), margin=0.0) == "unclear"
 
 
