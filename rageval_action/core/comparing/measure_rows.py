@@ -58,7 +58,7 @@ class MeasureRow(Struct, frozen=True, kw_only=True):
     bounds: tuple[float, float]
     p: float
     p_adjusted: float | None
-    reading: Literal["worse", "better", "not_worse", "unclear"]
+    reading: Literal["worse", "better", "not_worse", "unchanged", "unclear"]
     better: int
     worse: int
     same: int

@@ -25,12 +25,15 @@ from rageval_action.core.statistics.resampling import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Reading: TypeAlias = Literal["worse", "better", "not_worse", "unclear"]
+Reading: TypeAlias = Literal["worse", "better", "not_worse", "unchanged", "unclear"]
 
 RESAMPLES = 10_000
 SEED = 20_077
 TOLERANCE = 1e-9
 """Two scores, or two sums of differences, closer than this are the same."""
+
+SIGNIFICANT = 0.05
+"""A p-value below this is beyond chance."""
 
 _Z_TWO_SIDED = 1.959963984540054  # normal quantile at .975
 _Z_POWER = 0.8416212335729143  # normal quantile at .80
@@ -43,13 +46,17 @@ class Interval(Struct, frozen=True):
     high: float
 
 
+_ANY_DIFFERENCE = Interval(-1.0, 1.0)
+
+
 class Paired(Struct, frozen=True, kw_only=True):
     """One measure on the same n queries before and after.
 
     Attributes:
         baseline, candidate: means.
         delta: candidate - baseline.
-        ci: two-sided 95 % percentile bootstrap interval of the mean difference.
+        ci: two-sided 95 % percentile bootstrap interval of the mean difference. One changed query alone has none: it
+            gets [-1, 1], every difference that scores can have.
         p: two-sided paired sign-flip test.
         better, worse, same: queries by the sign of their difference (1e-9 is no difference).
         mde: smallest mean difference that n queries with this `sd` detect with 80 % power.
@@ -110,7 +117,7 @@ def _paired(baseline: Floats, candidate: Floats, ci: Interval, p: float) -> Pair
         baseline=before,
         candidate=after,
         delta=after - before if better or worse else 0.0,
-        ci=ci,
+        ci=_ANY_DIFFERENCE if n == 1 and (better or worse) else ci,
         p=p,
         better=better,
         worse=worse,
@@ -203,14 +210,19 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def read(stats: Paired, bounds: Interval, *, margin: float) -> Reading:
-    """What the numbers say, whatever the gates; `bounds` are guarded, `margin` >= 0 is a drop to rule out."""
-    if stats.ci.high < -TOLERANCE:
+    """What the numbers say, whatever the gates; `bounds` are guarded, `margin` >= 0 is a drop to rule out.
+
+    `worse` and `better` need the interval and the test: an interval of few changed queries lies on one side of 0 at
+    4:0, where p is .125. With 1 to 5 changed queries p is at least .0625, so that there is neither.
+    """
+    if stats.same == stats.n:
+        return "unchanged"
+    beyond_chance = stats.p < SIGNIFICANT - TOLERANCE
+    if beyond_chance and stats.ci.high < -TOLERANCE:
         return "worse"
-    if stats.ci.low > TOLERANCE:
+    if beyond_chance and stats.ci.low > TOLERANCE:
         return "better"
-    if stats.same == stats.n or bounds.low > -margin + TOLERANCE:
-        return "not_worse"
-    return "unclear"
+    return "not_worse" if bounds.low > -margin + TOLERANCE else "unclear"
 
 
 def _changed(differences: Floats) -> Floats:

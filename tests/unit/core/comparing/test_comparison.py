@@ -114,7 +114,7 @@ class TestIdentical:
         for line in found.view.rows:
             assert (line.delta, line.ci, line.bounds, line.p) == (0.0, (0.0, 0.0), (0.0, 0.0), 1.0)
             assert (line.better, line.worse, line.same) == (0, 0, line.n)
-            assert line.reading == "not_worse"
+            assert line.reading == "unchanged"
             assert line.baseline == line.candidate
             assert (line.label_effect, line.stored) == (0.0, 0)
         assert isinstance(found.old_view, LabelsUnchanged)
