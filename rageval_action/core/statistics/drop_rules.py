@@ -8,10 +8,11 @@ asked at both ends, and no score between them turns its `pass` into a `fail` or 
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias, overload
+from typing import Literal, TypeAlias
 
 import numpy as np
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from rageval_action.core.statistics.paired_comparison import SIGNIFICANT, TOLERANCE
 from rageval_action.core.statistics.resampling import Floats
@@ -138,7 +139,7 @@ def decide(
         is_slice: part of the queries: `clear` asks for more, and `significant` for `p_adjusted`.
         ci: 95 % interval of candidate - baseline over the known queries.
         p: of the sign-flip test over the known queries.
-        p_adjusted: by Holm; None counts as 1.
+        p_adjusted: by Holm, for a slice; None counts as 1.
         bounds: guarded one-sided 95 % bounds of candidate - baseline over the known queries.
         small: a slice of fewer than 20 queries.
 
@@ -199,21 +200,19 @@ def decide_floor(known_after: Floats, unknown_before: Floats, minimum: float) ->
     )
 
 
-@overload
-def above(total: float, n: int, allowed: float) -> bool: ...
-@overload
-def above(total: Floats, n: int, allowed: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]: ...
-def above(total: float | Floats, n: int, allowed: float) -> object:
+Flags: TypeAlias = bool | NDArray[np.bool_]
+
+
+def above(total: float | Floats, n: int, allowed: float) -> Flags:
     """Whether the mean drop Σd / n is larger than allowed; arrays of Σd, shape (m,), are judged one by one."""
     return total / n > allowed + TOLERANCE
 
 
-@overload
-def is_clear(total: float, squares: float, factor: float) -> bool: ...
-@overload
-def is_clear(total: Floats, squares: Floats, factor: float) -> np.ndarray[tuple[int], np.dtype[np.bool_]]: ...
-def is_clear(total: float | Floats, squares: float | Floats, factor: float) -> object:
-    """Whether Σd > 0 and (Σd)² >= factor·Σd², compared as Σd >= √(factor·Σd²) so that 1e-9 is small beside both."""
+def is_clear(total: float | Floats, squares: float | Floats, factor: float) -> Flags:
+    """Whether a Σd above 0 has (Σd)² >= factor·Σd²; arrays of shape (m,) are judged one by one.
+
+    It is compared as Σd >= √(factor·Σd²): the tolerance is small beside a score, and would be large beside its square.
+    """
     return total >= np.sqrt(factor * squares) - TOLERANCE
 
 
@@ -226,7 +225,7 @@ def _need(n: int) -> None:
 
 
 def _differences(drop: Drop) -> Floats:
-    """D of each known query; what is within the tolerance is 0."""
+    """The d of each known query; what is within the tolerance is 0."""
     fallen = drop.known_before - drop.known_after
     return np.where(np.abs(fallen) > TOLERANCE, fallen, 0.0)
 
