@@ -15,6 +15,7 @@ from rageval_action.core.comparing.factors import (
     factors,
     turnover,
 )
+from rageval_action.core.comparing.golden_changes import BaseCommit
 from rageval_action.core.comparing.measure_rows import LabelledRun, MeasureTable, measure_table
 from rageval_action.core.comparing.query_changes import QueryChange, changes
 from rageval_action.core.labels.judged_items import items_of
@@ -107,7 +108,12 @@ class _LabelledPair(Struct, frozen=True):
         return self.own_new if isinstance(self.onto_new, Kept) else self.onto_new
 
 
-def compare(baseline: RunRecord, candidate: RunRecord, measures: Sequence[Measure]) -> Comparison:
+def compare(
+    baseline: RunRecord,
+    candidate: RunRecord,
+    measures: Sequence[Measure],
+    base_commit: BaseCommit | None = None,  # noqa: ARG001
+) -> Comparison:
     """Pair two records and work out every row, factor and changed query.
 
     `measures` are computed from the rankings on both sides at the smaller of the two depths, so that a measure the
