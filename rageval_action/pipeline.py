@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from rageval_action.config import Config
 from rageval_action.core.comparing.comparison import compare
+from rageval_action.core.comparing.golden_changes import BaseCommit
 from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document
-from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
+from rageval_action.core.judging.outcomes import BaselineLost, BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
 from rageval_action.core.judging.verdict import Override, judge
 from rageval_action.core.labels.access import audit
@@ -127,17 +128,29 @@ def provenance_of(world: World, region: str) -> Provenance:
 
 def conclude(
     candidate: RunRecord,
-    baseline: Baseline | NoBaseline | BaselineUnknown,
+    baseline: Baseline | NoBaseline | BaselineUnknown | BaselineLost,
     policy: Policy,
     *,
     today: datetime.date,
     override: Override | None = None,
+    base_commit: BaseCommit | None = None,
 ) -> ComparisonDocument:
-    """Compare a record with its baseline, if there is one, and judge it."""
+    """Compare a record with its baseline, if there is one, and judge it.
+
+    Args:
+        candidate: the record to judge.
+        baseline: what it is compared with, or why there is nothing.
+        policy: the gates.
+        today: for waivers.
+        override: an accepted exception.
+        base_commit: the golden set at the base commit, where the baseline is older; without it every change since the
+            baseline counts as the candidate's.
+    """
     if not isinstance(baseline, Baseline):
         verdict = judge(policy, candidate, baseline, today=today, override=override)
         return document(verdict, candidate, None, None)
-    comparison = compare(baseline.record, candidate, compared_measures(candidate, policy))
+    measures = compared_measures(candidate, policy)
+    comparison = compare(baseline.record, candidate, measures, base_commit=base_commit)
     verdict = judge(policy, candidate, comparison, today=today, override=override)
     return document(verdict, candidate, comparison, baseline_info(baseline, candidate))
 

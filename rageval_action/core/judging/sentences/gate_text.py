@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rageval_action.core.judging.outcomes import (
+    BaselineLost,
     BaselineUnknown,
     ByBothLabels,
     DropFinding,
@@ -63,7 +64,7 @@ def line(found: Outcome) -> str:
     """For a table of gates: it names what the gate is about, also where what it found does not."""
     if found.state == "fail" and (drop := _brief_drop(found)):
         return drop
-    unnamed = isinstance(found.finding, LabelsMoved | NoBaseline | BaselineUnknown)
+    unnamed = isinstance(found.finding, LabelsMoved | NoBaseline | BaselineUnknown | BaselineLost)
     if unnamed or found.code == "must-not-lose-gone":
         return f"{about(found.gate)}: {full(found)}"
     return full(found)
@@ -229,6 +230,7 @@ _SENTENCES: dict[type, Callable[[Outcome, Any], str]] = {
     FailedQueries: _failed,
     NoBaseline: lambda _found, finding: finding.reason,
     BaselineUnknown: lambda _found, finding: finding.reason,
+    BaselineLost: lambda _found, finding: finding.reason,
     Leaks: lambda _found, finding: f"{plural(finding.hits, 'hit')} that the query may not see came back",
     NothingPaired: lambda *_: "no answerable query has the same id and text on both sides",
     GatesHold: _hold,
