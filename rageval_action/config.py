@@ -136,7 +136,16 @@ def read_file(path: Path) -> dict[str, object]:
     Raises:
         ConfigError: `config.not-found`, `config.bad-yaml`, `config.unknown-key`.
     """
-    values = parse_file(content(path), where=str(path))
+    return file_values(content(path), path, where=str(path))
+
+
+def file_values(data: bytes, path: Path, *, where: str) -> dict[str, object]:
+    """The values of a configuration file whose bytes are `data`, and whose relative paths start at `path`.
+
+    Raises:
+        ConfigError: `config.bad-yaml`, `config.unknown-key`.
+    """
+    values = parse_file(data, where=where)
     for name in ("golden", "snapshot"):
         if isinstance(values.get(name), str):
             values[name] = beside(path, str(values[name]))

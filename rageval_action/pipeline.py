@@ -11,7 +11,7 @@ from rageval_action.config import Config
 from rageval_action.core.comparing.comparison import compare
 from rageval_action.core.comparing.golden_changes import BaseCommit
 from rageval_action.core.judging.document import BaselineInfo, ComparisonDocument, Rung, document
-from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
+from rageval_action.core.judging.outcomes import BaselineLost, BaselineUnknown, NoBaseline
 from rageval_action.core.judging.policy import Policy, measures_of, plain, slices_of
 from rageval_action.core.judging.verdict import Override, judge
 from rageval_action.core.labels.access import audit
@@ -129,7 +129,7 @@ def provenance_of(world: World, region: str) -> Provenance:
 
 def conclude(
     candidate: RunRecord,
-    baseline: Baseline | NoBaseline | BaselineUnknown,
+    baseline: Baseline | NoBaseline | BaselineUnknown | BaselineLost,
     policy: Policy,
     *,
     today: datetime.date,
@@ -144,7 +144,8 @@ def conclude(
         policy: the gates.
         today: for waivers.
         override: an accepted exception.
-        base_commit: the golden set at the base commit, where the baseline is older than that.
+        base_commit: the golden set at the base commit, where the baseline is older; without it every change since the
+            baseline counts as the candidate's.
     """
     if not isinstance(baseline, Baseline):
         verdict = judge(policy, candidate, baseline, today=today, override=override)

@@ -1,16 +1,15 @@
-"""The baseline's ladder as a whole: what GitHub holds, a snapshot in this job, a record file on the base branch."""
+"""The baseline's ladder as far as there are records: what GitHub holds, a record file on the base branch."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from rageval_action import pipeline
 from rageval_action.action.inputs import ActionInputs
-from rageval_action.config import Config
-from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
+from rageval_action.core.comparing.golden_changes import BaseCommit
+from rageval_action.core.judging.outcomes import BaselineLost, BaselineUnknown, NoBaseline
 from rageval_action.core.model.record import MEMBERS, RunRecord, decode
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import RecordError
@@ -25,15 +24,24 @@ from rageval_action.github.baseline_lookup import (
 )
 from rageval_action.github.runner import Runner
 from rageval_action.github.trusted_runs import workflow_file
-from rageval_action.world import World
 
 
 class ChosenBaseline(Struct, frozen=True, kw_only=True):
-    """Where the search ended: a baseline, or why there is none; and what was passed over."""
+    """Where the search ended: a baseline, or why there is none; and what was passed over.
 
-    baseline: pipeline.Baseline | NoBaseline | BaselineUnknown
+    Attributes:
+        base_commit: the golden set at the base commit, where the baseline is older and it could be read.
+    """
+
+    baseline: pipeline.Baseline | NoBaseline | BaselineUnknown | BaselineLost
     sha: str = ""
+    base_commit: BaseCommit | None = None
     notices: tuple[Notice, ...] = ()
+
+    @property
+    def record(self) -> RunRecord | None:
+        """The baseline's record; None without a baseline."""
+        return self.baseline.record if isinstance(self.baseline, pipeline.Baseline) else None
 
 
 class _Decoder:
@@ -78,14 +86,6 @@ def recorded_baseline(
     if inputs.baseline_record and not inputs.baseline_snapshot:
         return _record_file(api, inputs, wanted, found, notices)
     return ChosenBaseline(baseline=_none(found), notices=notices)
-
-
-def snapshot_baseline(config: Config, world: World, snapshot: str, chosen: ChosenBaseline) -> ChosenBaseline:
-    """What comes after the artifacts: the base's snapshot, evaluated in this job with the candidate's settings."""
-    record = pipeline.evaluate(replace(config, snapshot=snapshot), world)
-    return replace(
-        chosen, baseline=pipeline.Baseline(record=record, rung="snapshot"), sha=record.record.git.sha
-    )
 
 
 def _record_file(

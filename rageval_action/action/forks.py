@@ -5,15 +5,17 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from rageval_action import pipeline
-from rageval_action.action.baseline import recorded_baseline
+from rageval_action.action.against import Against, lost
+from rageval_action.action.base import read_base
+from rageval_action.action.baseline import ChosenBaseline, recorded_baseline
 from rageval_action.action.finish import finish
 from rageval_action.action.judging import accepted_override, conclude, result
-from rageval_action.action.policy import base_policy, recorded_policy
+from rageval_action.action.policy import JudgingPolicy, judging_policy
 from rageval_action.action.session import Result, Session, save, write_results
+from rageval_action.core.judging.outcomes import NoBaseline
 from rageval_action.core.judging.policy import Policy, default_gates
 from rageval_action.core.model.record import MEMBERS, RunRecord, decode
-from rageval_action.errors import EXIT_PUBLISH, RagevalError
+from rageval_action.errors import EXIT_PUBLISH, ConfigError, RagevalError
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import RunPlan
 from rageval_action.github.measuring_run import NoTarget, base_commit, candidate_members, find_pull_request
@@ -56,24 +58,33 @@ def rejudge(
 ) -> Result:
     """Compare and judge another run's record as the base branch would have it: its baseline, its policy.
 
-    Nothing of the record decides how it is judged; without a policy file the baseline's own `k` and gates count.
+    Nothing of the record decides how it is judged.
     """
     api = session.reading
     runner = replace(
         session.runner, workflow_path=source.path.partition("@")[0] or session.runner.workflow_path
     )
     chosen = recorded_baseline(api, runner, session.inputs, base, plan.base_ref)
-    k = chosen.baseline.record.record.k if isinstance(chosen.baseline, pipeline.Baseline) else record.record.k
-    own = Policy(gates=default_gates(k), k=k)
-    judging = base_policy(api, session.inputs.config, base, own)
-    if isinstance(chosen.baseline, pipeline.Baseline):
-        judging = recorded_policy(judging, chosen.baseline.record.record.policy, own)
+    against = _as_the_base_would(session, runner.workflow_path, base, chosen)
     override, remarks = accepted_override(session, plan)
-    document = conclude(
-        record, chosen, replace(judging, notices=()), judging.policy, override, remarks, session.world.today()
-    )
+    document = conclude(record, against, override, remarks, session.world.today())
     url = f"{session.runner.server_url}/{session.runner.repository}/actions/runs/{source.id}"
-    return result(session, plan, record, document, chosen, REMARK.format(url=url))
+    return result(session, plan, record, document, against.chosen, REMARK.format(url=url))
+
+
+def _as_the_base_would(session: Session, workflow: str, sha: str, chosen: ChosenBaseline) -> Against:
+    """The base's policy, else the baseline's; nothing of the head can tighten it, since nothing is checked out."""
+    before = chosen.record.record if chosen.record else None
+    defaults = Policy(gates=default_gates(before.k if before else 5), k=before.k if before else 5)
+    try:
+        base = read_base(session.reading, session.inputs, workflow, sha)
+    except (ApiError, ConfigError) as error:
+        reason = f"the policy on the base branch could not be looked up: {error.message.rstrip('.')}"
+        return Against(chosen=chosen, judging=JudgingPolicy(policy=defaults, unknown=reason))
+    judging = judging_policy(base, before, defaults, own_file=False)
+    if isinstance(chosen.baseline, NoBaseline) and base.path:
+        chosen = replace(chosen, baseline=lost(session.inputs, base, chosen.baseline))
+    return Against(chosen=chosen, judging=replace(judging, notices=()))
 
 
 def _hinted_number(members: dict[str, bytes]) -> int:

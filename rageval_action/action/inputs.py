@@ -41,6 +41,11 @@ ACTION_OPTIONS: tuple[Option, ...] = (
         help="Snapshot of the base, evaluated in the same job when no recorded baseline is found.",
     ),
     Option(
+        name="baseline-root",
+        kind="path",
+        help="Checkout of the base, beside baseline-snapshot: needed where files of the repository rank.",
+    ),
+    Option(
         name="baseline-record",
         kind="path",
         help="Record (folder or zip) in the repository, read as it stands on the base branch.",
@@ -99,6 +104,7 @@ class ActionInputs(Struct, frozen=True, kw_only=True):
     artifact_name: str
     baseline_workflow: str
     baseline_snapshot: str
+    baseline_root: str
     baseline_record: str
     comment: bool
     comment_author: str

@@ -7,12 +7,11 @@ import datetime
 from msgspec.structs import replace
 
 from rageval_action import pipeline
+from rageval_action.action.against import Against
 from rageval_action.action.baseline import ChosenBaseline
-from rageval_action.action.policy import JudgingPolicy
 from rageval_action.action.session import Result, Session, record_files, render
 from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.judging.outcomes import BaselineUnknown
-from rageval_action.core.judging.policy import Policy
 from rageval_action.core.judging.verdict import Override
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import Notice
@@ -37,16 +36,22 @@ def accepted_override(session: Session, plan: RunPlan) -> tuple[Override | None,
 
 def conclude(
     record: RunRecord,
-    chosen: ChosenBaseline,
-    judging: JudgingPolicy,
-    policy: Policy,
+    against: Against,
     override: Override | None,
     remarks: tuple[Notice, ...],
     today: datetime.date,
 ) -> ComparisonDocument:
-    """Compare with the chosen baseline and judge by `policy`; what is to be known about either comes first."""
+    """Compare with the chosen baseline and judge; what is to be known about baseline and policy comes first."""
+    chosen, judging = against.chosen, against.judging
     baseline = BaselineUnknown(judging.unknown) if judging.unknown else chosen.baseline
-    document = pipeline.conclude(record, baseline, policy, today=today, override=override)
+    document = pipeline.conclude(
+        record,
+        baseline,
+        judging.policy,
+        today=today,
+        override=override,
+        base_commit=chosen.base_commit,
+    )
     return replace(document, warnings=(*judging.notices, *remarks, *chosen.notices, *document.warnings))
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from rageval_action.errors import ConfigError
 from rageval_action.github.runner import Runner
-from rageval_action.github.webhook_types import Payload, PullRequestPayload, WorkflowRunPayload
+from rageval_action.github.webhook_types import MergeGroup, Payload, PullRequestPayload, WorkflowRunPayload
 
 Mode: TypeAlias = Literal["evaluate", "record", "drift", "publish", "skip"]
 """`evaluate`: measure and compare; `record`: measure, the record becomes a baseline; `drift`: measure the
@@ -74,6 +74,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
         base_ref: branch whose baseline and policy count, without `refs/heads/`; empty when there is none.
         base_sha: the exact baseline commit where the event itself knows it; empty: ask for the first parent.
         source: for `publish`, the run that measured.
+        merge_group: the group that the queue wants tested.
         history: whether the record belongs to the default branch's history.
     """
 
@@ -89,6 +90,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     comment: bool = False
     source: WorkflowRunPayload | None = None
     history: bool = False
+    merge_group: MergeGroup | None = None
 
 
 def read_payload(path: Path) -> Payload:
@@ -246,6 +248,7 @@ def _merge_group(runner: Runner, payload: Payload) -> RunPlan:
         base_ref=group.base_ref.removeprefix("refs/heads/"),
         base_sha=group.base_sha,
         writing="expected",
+        merge_group=group,
     )
 
 

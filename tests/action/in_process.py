@@ -56,7 +56,9 @@ def members_of(side: str, sha: str, **given: Any) -> dict[str, bytes]:
 def canned(monkeypatch: pytest.MonkeyPatch, sha: str) -> Iterator[None]:
     """Evaluating takes the record of the snapshot's name instead of searching."""
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "evaluate", lambda config, _world: _canned(config, sha))
+        patch.setattr(
+            pipeline, "evaluate", lambda config, world, baseline=None: _canned(config, world.git.sha or sha)
+        )
         yield
 
 
@@ -107,7 +109,7 @@ def run_inside(
         log=log,
         reading=api(),
         writing=api(),
-        world=replace(real_world(), environ=environ),
+        world=replace(real_world(), environ=environ, git=GitInfo(sha=sha)),
     )
     with canned(monkeypatch, sha), monkeypatch.context() as patch:
         patch.chdir(place.checkout)

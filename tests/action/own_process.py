@@ -59,7 +59,8 @@ class Workspace:
                 (shutil.copytree if source.is_dir() else shutil.copy)(source, self.checkout / name)  # type: ignore[operator]
 
     def policy(self, sha: str, data: bytes | None = None) -> None:
-        """The policy as it stands on the base branch."""
+        """The policy and the golden set as they stand on the base branch."""
+        self.github.state.files[sha, "golden.jsonl"] = (EXAMPLES / "golden.jsonl").read_bytes()
         self.github.state.files[sha, "rageval.yml"] = (
             data if data is not None else (EXAMPLES / "rageval.yml").read_bytes()
         )

@@ -26,7 +26,7 @@ def go(workspace: Workspace, base: str, patch: pytest.MonkeyPatch) -> Ended:
 COMPARED: dict[str, Comparison] = {}
 
 
-def compared(baseline: Any, candidate: Any, measures: Any) -> Comparison:
+def compared(baseline: Any, candidate: Any, measures: Any, **_given: Any) -> Comparison:
     key = f"{baseline.record.git.sha} {candidate.record.git.sha} {measures}"
     if key not in COMPARED:
         COMPARED[key] = really_compare(baseline, candidate, measures)

@@ -43,10 +43,10 @@ def test_inputs_tighten_but_never_loosen(
 ) -> None:
     workspace.policy(recorded)
     assert judge(workspace, recorded, monkeypatch, **{"fail-on": "never"}).code == 1
-    workspace.policy(
-        recorded,
-        b"golden: golden.jsonl\ngates:\n  - {measure: recall@5, max_drop: 0.03, rule: non-inferior}\n",
-    )
+    undecided = b"golden: golden.jsonl\ngates:\n  - {measure: recall@5, max_drop: 0.03, rule: non-inferior}\n"
+    workspace.policy(recorded, undecided)
+    assert judge(workspace, recorded, monkeypatch).code == 1  # the head's own gates are stricter
+    (workspace.checkout / "rageval.yml").write_bytes(undecided)
     assert judge(workspace, recorded, monkeypatch).code == 0
     assert judge(workspace, recorded, monkeypatch, **{"fail-on": "inconclusive"}).code == 1
 
@@ -80,18 +80,21 @@ def test_a_policy_under_a_name_of_its_own_is_found_in_the_record(
     (workspace.checkout / "rageval.yml").write_bytes(LOOSE)
     ended = judge(workspace, base, monkeypatch)
     assert ended.code == 1
-    assert "policy of the baseline" in ended.summary
+    assert "first policy" in ended.summary
 
 
-def test_the_first_policy_is_marked(
+def test_the_first_policy_counts_after_the_merge(
     workspace: Workspace, base: str, github: FakeGitHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     github.state.run(1, base)
     github.state.artifact(1, members_of("baseline", base, policy={}))
     (workspace.checkout / "rageval.yml").write_bytes(LOOSE)
     ended = judge(workspace, base, monkeypatch)
-    assert (ended.code, ended.outputs["verdict"]) == (0, "pass")
+    assert (ended.code, ended.outputs["verdict"]) == (1, "fail")  # by the default gate
     assert "first policy" in ended.summary
+    (workspace.checkout / "rageval.yml").unlink()
+    ended = judge(workspace, base, monkeypatch, golden="golden.jsonl")
+    assert (ended.code, "first policy" in ended.summary) == (1, False)
 
 
 def test_a_policy_that_cannot_be_looked_up_cannot_pass(
@@ -201,6 +204,7 @@ def test_checks_tell_what_the_exit_code_says(
     assert {note["path"] for note in failed["annotations"]} == {"golden.jsonl"}
     github.state.checks.clear()
     workspace.policy(recorded, NEVER)
+    (workspace.checkout / "rageval.yml").write_bytes(NEVER)
     ended = judge(workspace, recorded, monkeypatch, check="true")
     (soft,) = github.state.checks.values()
     assert (ended.code, soft["conclusion"]) == (0, "neutral")

@@ -13,6 +13,7 @@ from rageval_action.core.comparing.measure_rows import MeasureRow, MeasureTable
 from rageval_action.core.judging.outcomes import (
     PRECEDENCE,
     Against,
+    BaselineLost,
     BaselineUnknown,
     DropFinding,
     FloorFinding,
@@ -51,6 +52,8 @@ def outcome(gate: Gate, policy: Policy, record: Record, against: Against, today:
         return _floor(gate, record)
     if isinstance(against, BaselineUnknown):
         return Outcome(gate=gate, state="cannot_measure", code="baseline-unknown", finding=against)
+    if isinstance(against, BaselineLost):
+        return Outcome(gate=gate, state="inconclusive", code="baseline-lost", finding=against)
     return Outcome(gate=gate, state="no_baseline", code="no-baseline", finding=against)
 
 

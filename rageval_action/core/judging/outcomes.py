@@ -31,7 +31,13 @@ class BaselineUnknown(Struct, frozen=True, tag_field="kind", tag="baseline-unkno
     reason: str
 
 
-Against: TypeAlias = Comparison | NoBaseline | BaselineUnknown
+class BaselineLost(Struct, frozen=True, tag_field="kind", tag="baseline-lost"):
+    """The base has a golden set or a policy, but no baseline was found: `reason` says why, and the cure."""
+
+    reason: str
+
+
+Against: TypeAlias = Comparison | NoBaseline | BaselineUnknown | BaselineLost
 
 
 class DropFinding(Struct, frozen=True, kw_only=True, tag_field="kind", tag="drop"):
@@ -181,6 +187,7 @@ Finding: TypeAlias = (
     | FailedQueries
     | NoBaseline
     | BaselineUnknown
+    | BaselineLost
     | Leaks
     | NothingPaired
     | GatesHold

@@ -14,6 +14,7 @@ from rageval_action.core.judging.failed_queries import CODE, outcomes, too_many_
 from rageval_action.core.judging.outcomes import (
     PRECEDENCE,
     Against,
+    BaselineLost,
     BaselineUnknown,
     Finding,
     GatesHold,
@@ -142,6 +143,8 @@ def _standing(policy: Policy, candidate: RunRecord, against: Against) -> list[Ou
         found.append(_ungated("cannot_measure", CODE, failed))
     if isinstance(against, BaselineUnknown):
         found.append(_ungated("cannot_measure", "baseline-unknown", against))
+    elif isinstance(against, BaselineLost):
+        found.append(_ungated("inconclusive", "baseline-lost", against))
     elif isinstance(against, NoBaseline):
         found.append(_ungated("no_baseline", "no-baseline", against))
     else:

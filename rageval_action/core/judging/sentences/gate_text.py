@@ -8,6 +8,7 @@ from typing import Any
 from rageval_action.core.comparing.exams import ExamName
 from rageval_action.core.judging.outcomes import (
     BaseLeaks,
+    BaselineLost,
     BaselineUnknown,
     CorpusShrunk,
     DropFinding,
@@ -61,7 +62,7 @@ def line(found: Outcome) -> str:
     """For a table of gates: it names what the gate is about, also where what it found does not."""
     if found.state == "fail" and (drop := _brief_drop(found)):
         return drop
-    unnamed = isinstance(found.finding, NoBaseline | BaselineUnknown)
+    unnamed = isinstance(found.finding, NoBaseline | BaselineUnknown | BaselineLost)
     if unnamed or found.code == "must-not-lose-gone":
         return f"{about(found.gate)}: {full(found)}"
     return full(found)
@@ -299,6 +300,7 @@ _SENTENCES: dict[type, Callable[[Outcome, Any], str]] = {
     FailedQueries: _failed,
     NoBaseline: lambda _found, finding: finding.reason,
     BaselineUnknown: lambda _found, finding: finding.reason,
+    BaselineLost: lambda _found, finding: finding.reason,
     Leaks: lambda _found, finding: f"{plural(finding.hits, 'hit')} that the query may not see came back",
     NothingPaired: lambda *_: "the base branch has no answerable question to compare by",
     GatesHold: _hold,
