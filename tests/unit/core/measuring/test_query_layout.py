@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from rageval_action.core.comparing.query_pairs import query_pairs
 from rageval_action.core.labels.judged_items import Item
-from rageval_action.core.measuring.query_layout import QueryPair, lay_out, query_pairs, side_of
+from rageval_action.core.measuring.query_layout import QueryPair, lay_out, side_of
 from rageval_action.core.model.hashing import text_hash
 from tests.synthetic_runs import FILLERS, chunks, plain_chunks, ranked, row, run
 

@@ -33,7 +33,7 @@ from rageval_action.core.statistics.paired_comparison import (
     smallest_detectable,
 )
 from rageval_action.core.statistics.resampling import exact, resampled_sums
-from tests.shared_data import shared
+from tests.real_corpora import shared
 
 SCORES = st.lists(
     st.tuples(*[st.sampled_from([0.0, 1 / 3, 0.5, 2 / 3, 1.0])] * 2), min_size=1, max_size=40

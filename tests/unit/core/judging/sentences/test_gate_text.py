@@ -8,21 +8,26 @@ from typing import get_args
 import pytest
 from msgspec.structs import replace
 
+from rageval_action.core.comparing.access_audit import ForbiddenHit
 from rageval_action.core.judging.outcomes import (
+    BaseLeaks,
+    BaselineLost,
     BaselineUnknown,
-    ByBothLabels,
+    CorpusShrunk,
     DropFinding,
     Finding,
     FloorFinding,
-    Ground,
     KeepFinding,
-    LabelsMoved,
     NoBaseline,
+    NoExam,
+    NotAsked,
     Outcome,
+    Withdrawn,
 )
-from rageval_action.core.judging.policy import DropGate, FloorGate, KeepGate, LatencyGate, Rule, Waiver
+from rageval_action.core.judging.policy import DropGate, FloorGate, KeepGate, LatencyGate, Waiver
 from rageval_action.core.judging.sentences import gate_text
 from rageval_action.core.judging.sentences.gate_text import brief, fallen, full, line
+from rageval_action.core.statistics.drop_rules import Code, Rule
 
 DROP = DropGate(measure="recall@5", max_drop=0.02, slice="tag:x")
 FLOOR = FloorGate(measure="mrr", min=0.8)
@@ -30,7 +35,7 @@ KEEP = KeepGate(tag="critical", measure="hit@5")
 TIMED = LatencyGate(stage="total", max_ratio=2.0)
 
 
-def found(delta: float = -0.058, rule: Rule = "observed", ground: Ground = "exceeded") -> DropFinding:
+def found(delta: float = -0.058, rule: Rule = "observed", ground: Code = "more-than-allowed") -> DropFinding:
     return DropFinding(
         rule=rule,
         ground=ground,
@@ -53,8 +58,8 @@ def test_every_kind_of_finding_has_a_sentence() -> None:
     assert set(gate_text._SENTENCES) == set(get_args(Finding))
 
 
-@pytest.mark.parametrize("ground", get_args(Ground))
-def test_every_ground_has_words(ground: Ground) -> None:
+@pytest.mark.parametrize("ground", [code for code in get_args(Code) if code not in ("reached", "below")])
+def test_every_ground_has_words(ground: Code) -> None:
     text = full(failed(found(ground=ground)))
     assert text.startswith("recall@5 of tag:x dropped by 5.8 points (2.0 points allowed, observed): ")
     assert not text.endswith(": ")
@@ -67,7 +72,7 @@ def test_a_drop_in_brief_leaves_out_the_rule() -> None:
     )
     held = replace(outcome, state="pass")
     assert line(held) == full(held)
-    assert brief(failed(found(rule="significant"))) == full(failed(found(rule="significant")))
+    assert brief(failed(found(ground="chance"))) == full(failed(found(ground="chance")))
 
 
 def test_a_rise_is_no_drop() -> None:
@@ -84,23 +89,63 @@ def test_a_waiver_that_is_not_enough_stands_for_the_limit() -> None:
     assert full(failed(found(), short_waiver=waiver)).endswith(f"more than allowed; {text}")
 
 
-def test_labels_that_decide_are_not_said_twice_below_their_title() -> None:
-    new, old = failed(found(0.0)), failed(found())
-    both = failed(ByBothLabels(new, old), code="labels-decide")
-    assert full(both) == f"the labels decide: under the new ones {full(new)}; under the old ones {full(old)}"
-    assert brief(both) == f"under the new labels {full(new)}; under the old labels {full(old)}"
-    floor = failed(FloorFinding(value=0.9, floor=0.8, under_old_labels=0.7), gate=FLOOR, code="labels-decide")
-    assert full(floor) == (
-        "the labels decide: mrr is 0.900, at least the 0.8 needed; under the old ones it is 0.700"
+def test_the_exam_is_named_only_where_the_other_one_says_something_else() -> None:
+    by_base = failed(found(), exam="base", other="pass")
+    assert full(by_base).startswith("by the base branch's questions and labels, recall@5 of tag:x dropped")
+    assert brief(by_base).startswith("by the base branch's questions and labels, recall@5 of tag:x dropped")
+    assert full(failed(found(), exam="head", other="pass")).startswith("by this pull request's questions")
+    assert full(failed(found(), exam="base")) == full(failed(found()))
+
+
+def test_a_floor_says_what_is_not_known_and_what_is_harder() -> None:
+    unsure = FloorFinding(value=0.8, floor=0.75, unknown=5, at_best=0.8, at_worst=0.7)
+    assert full(failed(unsure, gate=FLOOR, state="inconclusive", code="floor")) == (
+        "mrr is between 0.700 and 0.800, 0.75 needed: 5 queries could not be marked"
     )
-    assert brief(floor) == "mrr is 0.900, at least the 0.8 needed; under the old labels it is 0.700"
-    assert brief(failed(FloorFinding(value=None, floor=0.8, under_old_labels=0.7), gate=FLOOR)) == (
-        "mrr: no query; under the old labels it is 0.700"
+    harder = failed(FloorFinding(value=0.7, floor=0.8), gate=FLOOR, code="floor-new-questions")
+    assert full(harder) == (
+        "mrr is 0.700, below the 0.8 needed: the new questions are harder; the base's questions hold the floor"
     )
 
 
 @pytest.mark.parametrize(
-    "finding", [LabelsMoved(in_place=True), NoBaseline("recall@5"), BaselineUnknown("an outage")]
+    ("more", "text"),
+    [
+        ({"better": 0, "worse": 1}, "only 1 of 40 queries changed"),
+        ({"better": 3, "worse": 5}, "5 got worse and 3 better: chance often does this"),
+    ],
+)
+def test_a_drop_that_is_not_clear_says_how_many_changed(more: dict[str, int], text: str) -> None:
+    assert full(failed(replace(found(ground="not-clear"), **more))).endswith(f": {text}")
+
+
+def test_what_could_not_be_ruled_out_is_a_range_in_plain_words() -> None:
+    open_ended = failed(found(ground="cannot-rule-out"))
+    assert full(open_ended).endswith("anything from 10.0 points worse to 5.0 points better is possible")
+    below = failed(replace(found(ground="cannot-rule-out"), bounds=(-0.25, -0.02)))
+    assert full(below).endswith("the true change is between 2.0 points and 25.0 points worse")
+
+
+@pytest.mark.parametrize(
+    ("finding", "text"),
+    [
+        (Withdrawn(ids=("a", "b"), queries=9), "removed, reworded or relabelled 2 of 9 queries"),
+        (Withdrawn(ids=("a",), queries=9, named=("a",)), "query a, which a gate protects"),
+        (
+            NotAsked(ids=("a",), queries=4, why={"no-vector": 1}),
+            "3 of 4 queries of the base branch were asked",
+        ),
+        (CorpusShrunk(left=3, documents=10), "the index holds 3 of the base branch's 10 documents"),
+        (NoExam(), "an older version"),
+        (BaseLeaks((ForbiddenHit(query_id="q", id="c", rank=1),)), "1 result may not be seen"),
+    ],
+)
+def test_every_cap_says_what_it_is_about(finding: Finding, text: str) -> None:
+    assert text in full(failed(finding, gate=None))
+
+
+@pytest.mark.parametrize(
+    "finding", [NoBaseline("recall@5"), BaselineUnknown("an outage"), BaselineLost("expired")]
 )
 def test_a_line_names_the_gate_where_its_sentence_does_not(finding: Finding) -> None:
     """By the kind of the finding: that a reason happens to hold the measure's name changes nothing."""
@@ -113,10 +158,7 @@ def test_a_query_that_is_gone_is_named_with_its_measure() -> None:
     gone = failed(
         KeepFinding(measure="hit@5", tag="critical", n=1, gone=("q1",)), gate=KEEP, code="must-not-lose-gone"
     )
-    assert line(gone) == (
-        "hit@5 of tag:critical: query q1 of tag:critical cannot be compared: "
-        "removed from the golden set or reworded"
-    )
+    assert line(gone) == ("hit@5 of tag:critical: query q1 of tag:critical could not be marked")
 
 
 def test_where_no_gate_is_involved_nothing_is_named() -> None:
