@@ -129,7 +129,7 @@ def test_what_could_not_be_ruled_out_is_a_range_in_plain_words() -> None:
 @pytest.mark.parametrize(
     ("finding", "text"),
     [
-        (Withdrawn(ids=("a", "b"), queries=9), "removed, reworded or relabelled 2 of 9 queries"),
+        (Withdrawn(ids=("a", "b"), queries=9), "removed or changed 2 of 9 queries"),
         (Withdrawn(ids=("a",), queries=9, named=("a",)), "query a, which a gate protects"),
         (
             NotAsked(ids=("a",), queries=4, why={"no-vector": 1}),
