@@ -26,6 +26,9 @@ PERMISSIONS: dict[str, str] = {
     "history": "contents: write",
 }
 
+RECORDING = frozenset({"the folder for results", "the record"})
+"""What a push must be able to write, or there would be no baseline and nobody would notice."""
+
 
 class Published(Struct, frozen=True, kw_only=True):
     """What became of each surface: outputs to add, and the surfaces that failed."""
@@ -143,7 +146,7 @@ def exit_code(
     session: Session, plan: RunPlan, verdict: int, published: Published, unwritten: Collection[str] = ()
 ) -> int:
     """The verdict's exit code, unless that is 0 and a step failed that was required, or a push left no record."""
-    if verdict == 0 and plan.mode == "record" and "the record" in unwritten:
+    if verdict == 0 and plan.mode == "record" and RECORDING & set(unwritten):
         return EXIT_PUBLISH
     required = set(session.inputs.required)
     if plan.mode == "record" and session.inputs.upload_artifact:
