@@ -297,8 +297,8 @@ MUTATIONS: tuple[Defence, ...] = (
     (
         "inputs only tighten",
         ACTION + "policy.py",
-        "key=lambda word: STRICTNESS[word])",
-        "key=lambda word: word == fail_on)",
+        "key=lambda word: STRICTNESS[word]",
+        "key=lambda word: word == fail_on",
         "tests/action/test_trust.py",
     ),
     (
