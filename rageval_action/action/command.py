@@ -8,7 +8,7 @@ import traceback
 
 import click
 
-from rageval_action.errors import EXIT_BUG, RagevalError
+from rageval_action.errors import EXIT_BUG, RagevalError, refused
 from rageval_action.github.runner import Token, read_runner
 from rageval_action.github.secrets import seal, unseal
 from rageval_action.github.workflow_commands import Log
@@ -36,10 +36,12 @@ def _guarded(secrets: dict[str, str], log: Log) -> int:
     """Run, with every failure in the log under its exit code."""
     try:
         return _run(secrets, log)
-    except RagevalError as error:
-        log.line(f"rageval: {error}")
-        log.annotate("error", str(error), title=error.code)
-        return error.exit_code
+    except (RagevalError, OSError, MemoryError) as error:
+        from rageval_action.action.finish import last_words
+
+        problem = error if isinstance(error, RagevalError) else refused(error)
+        last_words(os.environ, log, problem)
+        return problem.exit_code
     except Exception:  # noqa: BLE001 - the last line of defence names the bug and keeps the runner's files whole
         log.line(traceback.format_exc())
         log.annotate(

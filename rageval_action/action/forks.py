@@ -19,7 +19,9 @@ from rageval_action.errors import EXIT_PUBLISH, ConfigError, RagevalError
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.event import RunPlan
 from rageval_action.github.measuring_run import NoTarget, base_commit, candidate_members, find_pull_request
+from rageval_action.github.trusted_runs import workflow_file
 from rageval_action.github.webhook_types import WorkflowRunPayload
+from rageval_action.github.workflow_commands import Level
 
 REMARK = (
     "<sub>Measured by [a run on the pull request's own files]({url}), which its author can change; the record was"
@@ -32,25 +34,37 @@ def publish_fork_run(session: Session, plan: RunPlan) -> int:
     source = plan.source
     if source is None:
         return 0
+    wanted = workflow_file(session.inputs.measuring_workflow or session.inputs.baseline_workflow)
+    if not wanted or source.path.partition("@")[0] != wanted:
+        reason = (
+            f"the run is of {source.path or 'no known workflow'}, not of {wanted}."
+            if wanted
+            else "set `measuring-workflow` to the file of the workflow that measures."
+        )
+        return _nothing(session, "warning", reason)
     try:
         api = session.reading
         members = candidate_members(api, source, session.inputs.artifact_name, MEMBERS)
         hint = _hinted_number(members)
         target = find_pull_request(api, source, session.runner.repository_id, hint)
         if isinstance(target, NoTarget):
-            session.log.annotate("notice", f"nothing is published: {target.reason}", title="rageval")
-            write_results(session, {"verdict": "skipped", "exit-code": "0"}, "")
-            return 0
+            return _nothing(session, "notice", target.reason)
         record = decode(members, where=f"the record of run {source.id}")
         base = base_commit(api, target)
     except RagevalError as error:
-        session.log.annotate("warning", f"nothing is published: {error.message}", title="rageval")
-        write_results(session, {"verdict": "skipped", "exit-code": "0"}, "")
+        _nothing(session, "warning", error.message)
         nothing_there = isinstance(error, ApiError) and error.failure == "not-found"
         return EXIT_PUBLISH if session.inputs.required & {"comment", "check"} and not nothing_there else 0
     plan = replace(plan, pull_request=target, base_ref=target.base_ref, report_sha=target.head_sha)
     result_here = rejudge(session, plan, source, record, base)
     return finish(session, plan, save(session, result_here, keep_record=False))
+
+
+def _nothing(session: Session, level: Level, reason: str) -> int:
+    """Say why nothing is published; that is no failure."""
+    session.log.annotate(level, f"nothing is published: {reason}", title="rageval")
+    write_results(session, {"verdict": "skipped", "exit-code": "0"}, "")
+    return 0
 
 
 def rejudge(
@@ -61,12 +75,10 @@ def rejudge(
     Nothing of the record decides how it is judged.
     """
     api = session.reading
-    runner = replace(
-        session.runner, workflow_path=source.path.partition("@")[0] or session.runner.workflow_path
-    )
+    runner = replace(session.runner, workflow_path=source.path.partition("@")[0])
     chosen = recorded_baseline(api, runner, session.inputs, base, plan.base_ref)
     against = _as_the_base_would(session, runner.workflow_path, base, chosen)
-    override, remarks = accepted_override(session, plan)
+    override, remarks = accepted_override(session, plan, base)
     document = conclude(record, against, override, remarks, session.world.today())
     url = f"{session.runner.server_url}/{session.runner.repository}/actions/runs/{source.id}"
     return result(session, plan, record, document, against.chosen, REMARK.format(url=url))

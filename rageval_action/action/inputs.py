@@ -36,6 +36,11 @@ ACTION_OPTIONS: tuple[Option, ...] = (
         help="Workflow file whose push runs record baselines; default this workflow.",
     ),
     Option(
+        name="measuring-workflow",
+        kind="path",
+        help="For the publishing job: workflow file whose runs are published; default baseline-workflow.",
+    ),
+    Option(
         name="baseline-snapshot",
         kind="path",
         help="Snapshot of the base, evaluated in the same job when no recorded baseline is found.",
@@ -103,6 +108,7 @@ class ActionInputs(Struct, frozen=True, kw_only=True):
     config: str
     artifact_name: str
     baseline_workflow: str
+    measuring_workflow: str
     baseline_snapshot: str
     baseline_root: str
     baseline_record: str

@@ -17,21 +17,38 @@ from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import escape
 from rageval_action.github.event import PullRequest, RunPlan
-from rageval_action.github.override import Accepted, NotAccepted, find_override
+from rageval_action.github.override import Accepted, NotAccepted, OverrideUnknown, find_override
+from rageval_action.github.queue_override import find_group_override
 
 
-def accepted_override(session: Session, plan: RunPlan) -> tuple[Override | None, tuple[Notice, ...]]:
-    """An accepted exception on the pull request's head, and why requests for one did not count."""
-    request = plan.pull_request
-    if not isinstance(request, PullRequest) or not session.token:
+def accepted_override(
+    session: Session, plan: RunPlan, base: str
+) -> tuple[Override | None, tuple[Notice, ...]]:
+    """An accepted exception on the head that is judged, and why requests for one did not count.
+
+    Args:
+        session: for the API.
+        plan: whose pull request, or merge group, is judged.
+        base: the commit that it is compared with.
+    """
+    if not session.token:
         return None, ()
-    found = find_override(session.reading, request, session.inputs.id)
+    found = _asked(session, plan, base)
     if isinstance(found, Accepted):
         return Override(by=found.by, reason=found.reason, sha=found.sha, at=found.at), ()
     if isinstance(found, NotAccepted):
         return None, tuple(Notice(code="override.refused", text=note.rstrip(".")) for note in found.notes)
     text = f"whether somebody accepted this result could not be looked up: {found.reason.rstrip('.')}"
     return None, (Notice(code="override.unknown", text=text),)
+
+
+def _asked(session: Session, plan: RunPlan, base: str) -> Accepted | NotAccepted | OverrideUnknown:
+    api, evaluation, group = session.reading, session.inputs.id, plan.merge_group
+    if isinstance(plan.pull_request, PullRequest):
+        return find_override(api, plan.pull_request, evaluation)
+    if group is None:
+        return NotAccepted()
+    return find_group_override(api, group, base or group.base_sha, evaluation, session.runner.workflow_path)
 
 
 def conclude(

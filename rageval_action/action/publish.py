@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -11,7 +11,7 @@ from rageval_action.action.history_branch import keep_history
 from rageval_action.action.inputs import Surface
 from rageval_action.action.session import Result, Session
 from rageval_action.core.judging.document import ComparisonDocument
-from rageval_action.errors import EXIT_PUBLISH, RagevalError
+from rageval_action.errors import EXIT_PUBLISH, RagevalError, refused
 from rageval_action.github.api_errors import ApiError
 from rageval_action.github.artifact_upload import Uploader, supported
 from rageval_action.github.checks import Annotation, CheckRun, Conclusion, publish_check
@@ -25,6 +25,9 @@ PERMISSIONS: dict[str, str] = {
     "artifact": "",
     "history": "contents: write",
 }
+
+RECORDING = frozenset({"the folder for results", "the record"})
+"""What a push must be able to write, or there would be no baseline and nobody would notice."""
 
 
 class Published(Struct, frozen=True, kw_only=True):
@@ -96,6 +99,26 @@ def check(session: Session, plan: RunPlan, result: Result) -> dict[str, str]:
     return {"check-url": shown.url}
 
 
+def error_check(session: Session, plan: RunPlan, error: RagevalError, markdown: str) -> dict[str, str]:
+    """Write the check run of a run that measured nothing.
+
+    Raises:
+        ApiError: it could not be written.
+    """
+    shown = publish_check(
+        session.writing,
+        CheckRun(
+            name=f"rageval ({session.inputs.id})",
+            head_sha=plan.report_sha,
+            conclusion="failure",
+            title=f"Retrieval was not measured: {error.code}",
+            summary=markdown,
+            details_url=session.runner.run_url,
+        ),
+    )
+    return {"check-url": shown.url}
+
+
 def conclusion(document: ComparisonDocument) -> Conclusion:
     """What the check says; it never contradicts the exit code."""
     if document.exit_code != 0:
@@ -119,8 +142,12 @@ def upload(session: Session, result: Result) -> dict[str, str]:
     return {}
 
 
-def exit_code(session: Session, plan: RunPlan, verdict: int, published: Published) -> int:
-    """The verdict's exit code, unless that is 0 and a step failed that was required."""
+def exit_code(
+    session: Session, plan: RunPlan, verdict: int, published: Published, unwritten: Collection[str] = ()
+) -> int:
+    """The verdict's exit code, unless that is 0 and a step failed that was required, or a push left no record."""
+    if verdict == 0 and plan.mode == "record" and RECORDING & set(unwritten):
+        return EXIT_PUBLISH
     required = set(session.inputs.required)
     if plan.mode == "record" and session.inputs.upload_artifact:
         required.add("artifact")  # without it there would be no baseline, and nobody would notice
@@ -137,9 +164,9 @@ def _each(
     for surface, step in steps:
         try:
             outputs |= step()
-        except RagevalError as error:
+        except (RagevalError, OSError, MemoryError) as error:
             failed.append(surface)
-            _explain(session, plan, surface, error)
+            _explain(session, plan, surface, error if isinstance(error, RagevalError) else refused(error))
     return Published(outputs=outputs, failed=tuple(failed))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from rageval_action.core.judging.document import ComparisonDocument, encode_docu
 from rageval_action.core.measuring.measures import headline_measure
 from rageval_action.core.model.record import RunRecord, encode
 from rageval_action.core.wording import escape
-from rageval_action.errors import RagevalError, RecordError
+from rageval_action.errors import RagevalError, RecordError, refused
 from rageval_action.github.api import Api
 from rageval_action.github.runner import Runner, Token
 from rageval_action.github.workflow_commands import Log, Place, write_outputs, write_summary
@@ -55,6 +55,7 @@ class Result(Struct, frozen=True, kw_only=True):
         folder: of the record, relative to the workspace; empty in publish mode, which measures nothing itself.
         comment: Markdown of the comment, without marker. summary: Markdown of the job summary. page: HTML report.
         check: what the check run shows.
+        unwritten: what the machine refused to write.
     """
 
     record: RunRecord
@@ -66,6 +67,7 @@ class Result(Struct, frozen=True, kw_only=True):
     check: CheckText
     files: dict[str, bytes]
     folder: str = ""
+    unwritten: tuple[str, ...] = ()
 
 
 class Rendered(Struct, frozen=True, kw_only=True):
@@ -117,27 +119,47 @@ def render(
 
 
 def save(session: Session, result: Result, *, keep_record: bool) -> Result:
-    """Write the record and the reports, then outputs and summary: before anything is published.
+    """Write the record, the reports, then outputs and summary: before anything is published, and each on its own.
 
-    Raises:
-        RecordError: the disk refuses.
-        OSError: the runner's files cannot be written.
+    What could not be written is said, and named in `unwritten`; the result stands all the same.
     """
-    base = _free_folder(Path(OUT) / session.inputs.id)
-    if keep_record:
-        write_files(base / "record", result.files)
-    write_files(
-        base / "report",
-        {
-            "comment.md": result.comment.encode(),
-            "summary.md": result.summary.encode(),
-            "report.html": result.page.encode(),
-        },
-    )
-    _hand_over(Path(OUT))
-    saved = msgspec.structs.replace(result, folder=str(base / "record") if keep_record else "")
-    write_results(session, outputs(session, saved, str(base / "report")), result.summary)
-    return saved
+    unwritten: list[str] = []
+    base = Path(OUT) / session.inputs.id
+
+    def attempt(what: str, write: Callable[[], object]) -> bool:
+        done = tried(session, what, write)
+        unwritten.extend([] if done else [what])
+        return done
+
+    def folder() -> None:
+        nonlocal base
+        base = _free_folder(base)
+
+    found = attempt("the folder for results", folder)
+    reports = {
+        "comment.md": result.comment.encode(),
+        "summary.md": result.summary.encode(),
+        "report.html": result.page.encode(),
+    }
+    kept = found and keep_record and attempt("the record", lambda: write_files(base / "record", result.files))
+    shown = found and attempt("the report", lambda: write_files(base / "report", reports))
+    if found:
+        tried(session, "the owner of the results", lambda: _hand_over(Path(OUT)))
+    saved = msgspec.structs.replace(result, folder=str(base / "record") if kept else "")
+    values = outputs(session, saved, str(base / "report") if shown else "")
+    missing = write_results(session, values, result.summary)
+    return msgspec.structs.replace(saved, unwritten=(*unwritten, *missing))
+
+
+def tried(session: Session, what: str, write: Callable[[], object]) -> bool:
+    """Do it; where the machine refuses, say what could not be written. True when it was done."""
+    try:
+        write()
+    except (RagevalError, OSError, MemoryError) as error:
+        reason = error if isinstance(error, RagevalError) else refused(error)
+        session.log.annotate("warning", f"{what} could not be written: {reason}", title="rageval")
+        return False
+    return True
 
 
 def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
@@ -152,8 +174,8 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
         "exit-code": str(document.exit_code),
         "record-path": result.folder,
         "artifact-name": session.inputs.artifact_name,
-        "report-path": f"{report}/report.html",
-        "comment-path": f"{report}/comment.md",
+        "report-path": report and f"{report}/report.html",
+        "comment-path": report and f"{report}/comment.md",
         "baseline-sha": result.baseline_sha,
         "baseline-rung": document.baseline.rung if document.baseline else "",
         "baseline-distance": _number(document.baseline.distance if document.baseline else None),
@@ -163,16 +185,24 @@ def outputs(session: Session, result: Result, report: str) -> dict[str, str]:
     }
 
 
-def write_results(session: Session, values: Mapping[str, str], summary: str) -> None:
-    """Write outputs and summary where the runner wants them; elsewhere say nothing."""
-    if session.runner.output_path:
-        write_outputs(Path(session.runner.output_path), values)
-    if (
-        summary
-        and session.runner.summary_path
-        and not write_summary(Path(session.runner.summary_path), summary)
-    ):
-        session.log.line("The job summary was cut to fit its limit; the report holds all of it.")
+def write_results(session: Session, values: Mapping[str, str], summary: str) -> tuple[str, ...]:
+    """Write outputs and summary where the runner wants them; elsewhere say nothing.
+
+    Returns:
+        What could not be written.
+    """
+    runner = session.runner
+
+    def summarise() -> None:
+        if not write_summary(Path(runner.summary_path), summary):
+            session.log.line("The job summary was cut to fit its limit; the report holds all of it.")
+
+    steps: list[tuple[str, Callable[[], object]]] = []
+    if runner.output_path:
+        steps.append(("the outputs", lambda: write_outputs(Path(runner.output_path), values)))
+    if summary and runner.summary_path:
+        steps.append(("the job summary", summarise))
+    return tuple(what for what, write in steps if not tried(session, what, write))
 
 
 def record_files(record: RunRecord, document: ComparisonDocument) -> dict[str, bytes]:

@@ -105,7 +105,12 @@ def post_comment(api: Api, number: int, marker: Marker, markdown: str, login: st
         if newest_marker > marker:
             return Posted(outcome="kept", url=newest.html_url, removed=_remove(api, ours, newest.id))
         shared = (newest_marker.run, newest_marker.attempt) == (marker.run, marker.attempt)
-        made = _patch(api, newest.id, body)
+        try:
+            made = _patch(api, newest.id, body)
+        except ApiError as error:
+            if error.failure not in ("not-found", "gone"):
+                raise
+            return _create(api, number, marker, body, login)  # somebody has deleted it meanwhile
         return Posted(
             outcome="updated", url=made.html_url, removed=_remove(api, ours, newest.id), shared=shared
         )

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from rageval_action.errors import ConfigError
 from rageval_action.github.runner import Runner
@@ -75,6 +76,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
         base_sha: the exact baseline commit where the event itself knows it; empty: ask for the first parent.
         source: for `publish`, the run that measured.
         merge_group: the group that the queue wants tested.
+        may_be_pull_request: the tested commit may be the head of an open pull request; still to be looked up.
         history: whether the record belongs to the default branch's history.
     """
 
@@ -91,6 +93,7 @@ class RunPlan(Struct, frozen=True, kw_only=True):
     source: WorkflowRunPayload | None = None
     history: bool = False
     merge_group: MergeGroup | None = None
+    may_be_pull_request: bool = False
 
 
 def read_payload(path: Path) -> Payload:
@@ -138,7 +141,7 @@ def plan_run(runner: Runner, payload: Payload) -> RunPlan:
     if name == "workflow_run":
         return _workflow_run(payload)
     if name in ("schedule", "workflow_dispatch", "repository_dispatch"):
-        return _drift(runner)
+        return _drift(runner, payload)
     return RunPlan(
         mode="skip",
         code="event.unsupported",
@@ -276,19 +279,38 @@ def _workflow_run(payload: Payload) -> RunPlan:
     )
 
 
-def _drift(runner: Runner) -> RunPlan:
+def _drift(runner: Runner, payload: Payload) -> RunPlan:
     if not runner.ref.startswith("refs/heads/"):
         reason = "started on something that is not a branch: there is no baseline to compare with."
         return RunPlan(mode="skip", code=f"{runner.event_name}.no-branch", reason=reason)
+    branch = runner.ref.removeprefix("refs/heads/")
     return RunPlan(
         mode="drift",
         code=runner.event_name,
         reason="measured against the last baseline of this branch.",
         tested_sha=runner.sha,
         report_sha=runner.sha,
-        base_ref=runner.ref.removeprefix("refs/heads/"),
+        base_ref=branch,
         base_sha=runner.sha,
         writing="expected",
+        may_be_pull_request=branch != payload.repository.default_branch,
+    )
+
+
+def for_pull_request(plan: RunPlan, request: PullRequest) -> RunPlan:
+    """A run started by hand on a branch with an open pull request: it judges as that pull request's own run would.
+
+    Its check stands on the same commit under the same name, so that anything less could turn a red check green.
+    """
+    return replace(
+        plan,
+        mode="evaluate",
+        reason=f"started on the head of pull request {request.number}: judged as that pull request.",
+        base_ref=request.base_ref,
+        base_sha="",
+        pull_request=request,
+        comment=True,
+        may_be_pull_request=False,
     )
 
 

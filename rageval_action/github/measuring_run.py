@@ -46,24 +46,43 @@ def find_pull_request(api: Api, run: WorkflowRunPayload, repository_id: int, hin
     head = run.head_repository
     if head is None or not head.owner.login or not run.head_branch:
         return NoTarget("the head repository is gone.")
-    query: dict[str, str | int] = {"head": f"{head.owner.login}:{run.head_branch}", "state": "open"}
-    fitting = [
-        pull
-        for page in api.pages(api.repo("pulls"), tuple[PullRequestPayload, ...], query)
-        for pull in page
-        if pull.head.sha == run.head_sha
-        and pull.head.repo is not None
-        and pull.head.repo.id == head.id
-        and pull.base.repo is not None
-        and pull.base.repo.id == repository_id
-    ]
+    at = Head(owner=head.owner.login, repository_id=head.id, branch=run.head_branch, sha=run.head_sha)
+    fitting = open_pull_requests(api, at, repository_id)
     if len(fitting) > 1:
         fitting = [pull for pull in fitting if pull.number == hint]
         if not fitting:
             return NoTarget("several pull requests have this head, and the record names none of them.")
     if not fitting:
         return NoTarget("no open pull request has this head any more (a newer push, or it was closed).")
-    return pull_request_of(fitting[0])
+    return fitting[0]
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """Where a commit stands: `repository_id` and `owner` are those of the head's repository."""
+
+    owner: str
+    repository_id: int
+    branch: str
+    sha: str
+
+
+def open_pull_requests(api: Api, head: Head, repository_id: int) -> list[PullRequest]:
+    """Open pull requests into the repository `repository_id` whose head is exactly this.
+
+    Raises:
+        ApiError: they could not be listed.
+    """
+    query: dict[str, str | int] = {"head": f"{head.owner}:{head.branch}", "state": "open"}
+    return [
+        pull_request_of(pull)
+        for page in api.pages(api.repo("pulls"), tuple[PullRequestPayload, ...], query)
+        for pull in page
+        if pull.head.sha == head.sha
+        and pull.head.repo is not None
+        and pull.head.repo.id == head.repository_id
+        and pull.base.repo is not None
+        and pull.base.repo.id == repository_id
+    ]
 
 
 def base_commit(api: Api, request: PullRequest) -> str:

@@ -13,13 +13,20 @@ class Parent(Struct, frozen=True):
     sha: str
 
 
+class CommitText(Struct, frozen=True):
+    """What a commit says of itself."""
+
+    message: str = ""
+
+
 class Commit(Struct, frozen=True, kw_only=True):
-    """A commit; `author` and `committer` are null when GitHub knows no account for the address."""
+    """A commit; `author` and `committer` are null or empty when GitHub knows no account for the address."""
 
     sha: str
     parents: tuple[Parent, ...] = ()
     author: User | None = None
     committer: User | None = None
+    commit: CommitText = CommitText()
 
     @property
     def first_parent(self) -> str:
@@ -63,6 +70,7 @@ class WorkflowRun(Struct, frozen=True, kw_only=True):
     head_repository: Repository | None = None
     head_branch: str | None = None
     run_attempt: int = 1
+    conclusion: str | None = None
 
 
 class RunsPage(Struct, frozen=True):

@@ -42,12 +42,8 @@ class SentenceTransformersScorer:
         model_logging.disable_progress_bar()
         try:
             self._model: Any = CrossEncoder(model, device="cpu", max_length=max_length)
-        except (OSError, ValueError) as error:
-            raise CannotMeasureError(
-                "rerank.model-not-loaded",
-                f"the reranker {model} could not be loaded ({type(error).__name__}).",
-                hint="Give a folder that holds it, or a name that can be reached from here.",
-            ) from error
+        except Exception as error:
+            raise _not_loaded(model, error) from error
         self.cost: dict[str, float] = {}
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -73,11 +69,14 @@ class OnnxScorer:
             )
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = threads
-        self._session: Any = onnxruntime.InferenceSession(
-            str(model), settings, providers=["CPUExecutionProvider"]
-        )
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                str(model), settings, providers=["CPUExecutionProvider"]
+            )
+            self._tokenizer: Any = Tokenizer.from_file(str(tokenizer))
+        except Exception as error:
+            raise _not_loaded(folder, error) from error
         self._inputs = {entry.name for entry in self._session.get_inputs()}
-        self._tokenizer: Any = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(max_length, strategy="only_second")
         self._tokenizer.enable_padding()
         self.cost: dict[str, float] = {}
@@ -121,6 +120,15 @@ class HostedScorer:
         for name, read in self._usage.items():
             self.cost[name] = self.cost.get(name, 0.0) + read(answer)
         return _by_index(answer, self._list, len(texts))
+
+
+def _not_loaded(model: str, error: Exception) -> CannotMeasureError:
+    """Damaged weights end in whatever the library met first: an error of its own, a KeyError, a RuntimeError."""
+    return CannotMeasureError(
+        "rerank.model-not-loaded",
+        f"the reranker {model} could not be loaded ({type(error).__name__}).",
+        hint="Give a folder that holds it undamaged, or a name that can be reached from here.",
+    )
 
 
 def _by_index(answer: Any, name: str, count: int) -> list[float]:

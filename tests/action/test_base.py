@@ -10,9 +10,9 @@ import pytest
 
 from rageval_action.config import Config
 from rageval_action.core.model.record import RunRecord
-from tests.action import inside
-from tests.action.inside import members_of, record_of, run_inside
-from tests.action.world import EXAMPLES, MERGE, Workspace, pull_request
+from tests.action import in_process as inside
+from tests.action.in_process import members_of, record_of, run_inside
+from tests.action.own_process import EXAMPLES, MERGE, Workspace, pull_request
 from tests.fakes.github import WORKFLOW
 from tests.fakes.github_server import FakeGitHub
 

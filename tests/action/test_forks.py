@@ -59,6 +59,7 @@ def publish(
     for path in workspace.checkout.iterdir():  # this job has no checkout
         if path.is_file():
             path.unlink()
+    given.setdefault("baseline-workflow", "rageval.yml")
     given.setdefault(
         "runner", {"workflow_path": ".github/workflows/rageval-publish.yml", "ref": "refs/heads/main"}
     )
@@ -130,6 +131,33 @@ def test_a_hostile_record_is_not_published_and_nothing_fails(
     assert (ended.code, ended.outputs["verdict"]) == (0, "skipped")
     assert github.state.comments == {}
     assert "nothing is published" in ended.log
+
+
+@pytest.mark.parametrize(
+    ("inputs", "path", "verdict"),
+    [
+        ({}, ".github/workflows/mine.yml", "skipped"),
+        ({}, ".github/workflows/sub/rageval.yml", "skipped"),
+        ({}, "", "skipped"),
+        ({"baseline-workflow": ""}, WORKFLOW, "skipped"),
+        ({}, f"{WORKFLOW}@refs/heads/main", "fail"),
+        ({"measuring-workflow": "other.yml"}, WORKFLOW, "skipped"),
+        ({"measuring-workflow": "rageval.yml", "baseline-workflow": "rageval.yml"}, WORKFLOW, "fail"),
+    ],
+)
+def test_only_runs_of_the_configured_workflow_are_published(
+    inputs: dict[str, str],
+    path: str,
+    verdict: str,
+    workspace: Workspace,
+    forked: str,
+    github: FakeGitHub,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A fork may add a workflow file of the same name whose record says what it likes."""
+    ended = publish(workspace, monkeypatch, payload(path=path), **inputs)
+    assert (ended.code, ended.outputs["verdict"]) == (0, verdict), ended.log
+    assert bool(github.state.comments) == (verdict != "skipped")
 
 
 def test_no_record_and_no_pull_request(

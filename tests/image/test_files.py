@@ -199,3 +199,28 @@ def test_a_release_names_images_by_digest() -> None:
     from rageval_action import __version__
 
     assert pin.version() == __version__
+
+
+def check_names(path: Path) -> set[tuple[str, bool]]:
+    """Names of a workflow's checks, and whether the runs behind them compare a pull request with its base."""
+    made = load(path)
+    events = made[True] if True in made else made["on"]  # YAML 1.1 reads `on` as true
+    compares = bool({"pull_request", "merge_group"} & set([events] if isinstance(events, str) else events))
+    return {(job.get("name", name), compares) for name, job in made["jobs"].items()}
+
+
+def test_a_run_that_compares_nothing_never_bears_the_gates_check_name() -> None:
+    """Two checks of one name on a commit: the green one could stand for the red one."""
+    names = {path.name: check_names(path) for path in WORKFLOWS}
+    gates = {name for found in names.values() for name, compares in found if compares}
+    assert gates == {"retrieval", "retrieval (${{ matrix.id }})"}
+    for file, found in names.items():
+        assert not {name for name, compares in found if not compares} & gates, file
+
+
+def test_pushes_that_record_are_to_named_branches() -> None:
+    """A push to a topic branch would put the same check, green, beside the pull request's."""
+    for path in WORKFLOWS:
+        made = load(path)
+        events = made[True] if True in made else made["on"]
+        assert "push" not in events or events["push"]["branches"] == ["main"], path.name

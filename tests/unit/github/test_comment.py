@@ -43,6 +43,14 @@ def test_created_then_updated(github: FakeGitHub, api: Api) -> None:
     assert second.url
 
 
+def test_one_that_was_deleted_meanwhile_is_made_anew(github: FakeGitHub, api: Api) -> None:
+    old = post(api, marker(), "one")
+    github.always = lambda name: (name.startswith("PATCH") and github.state.comments.clear()) or ""
+    made = post(api, marker(501), "two")
+    assert (old.outcome, made.outcome) == ("created", "created")
+    assert bodies(github) == [marker(501).line() + "\ntwo"]
+
+
 def test_ours_is_found_on_a_late_page(github: FakeGitHub, api: Api) -> None:
     for number in range(130):
         github.state.comment(7, "dev", f"chat {number}")

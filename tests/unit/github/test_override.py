@@ -61,7 +61,22 @@ REFUSED: dict[str, dict[str, Any]] = {
     "a quoted command": {"login": "ana", "body": "> /rageval accept because"},
     "another evaluation": {"login": "ana", "body": "/rageval accept id=zh because"},
     "no body": {"login": "ana", "body": ""},
+    "another evaluation without a reason": {"login": "ana", "body": "/rageval accept id=zh"},
+    "an id that is none": {"login": "ana", "body": "/rageval accept id=z/h because"},
+    "an empty id": {"login": "ana", "body": "/rageval accept id= because"},
+    "a blank before the id": {"login": "ana", "body": "/rageval accept id = zh because"},
+    "an id in capitals": {"login": "ana", "body": "/rageval accept ID=zh because"},
+    "a code fence": {"login": "ana", "body": "```\n/rageval accept because\n```"},
+    "a fence of tildes with words": {"login": "ana", "body": "~~~ sh\n/rageval accept because\n~~~"},
+    "a fence that never ends": {"login": "ana", "body": "````\n```\n/rageval accept because"},
+    "a quotation that goes on": {"login": "ana", "body": "> they said\n/rageval accept because"},
+    "an HTML comment": {"login": "ana", "body": "<!--\n/rageval accept because\n-->"},
+    "behind an HTML comment": {"login": "ana", "body": "<!-- x -->/rageval accept because"},
+    "an HTML comment that never ends": {"login": "ana", "body": "fine <!--\n\n/rageval accept because"},
+    "indented code": {"login": "ana", "body": "    /rageval accept because"},
+    "a command of another name": {"login": "ana", "body": "/ragevalaccept because"},
 }
+NOTED = {"another evaluation without a reason", "an id that is none", "an empty id", "a blank before the id"}
 
 
 @pytest.mark.parametrize("case", sorted(REFUSED))
@@ -69,7 +84,41 @@ def test_what_does_not_count(case: str, github: FakeGitHub, api: Api, request_of
     fields = {"login": "ana", "body": COMMAND, "commit_id": HEAD, "state": "APPROVED"} | REFUSED[case]
     github.state.permissions["helper[bot]"] = "admin"
     github.state.review(7, **fields)
-    assert isinstance(find_override(api, request_of, "default"), NotAccepted), case
+    made = find_override(api, request_of, "default")
+    assert isinstance(made, NotAccepted), case
+    assert bool(made.notes) or case not in NOTED
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "> old words\n\n/rageval accept because",
+        "```\ncode\n```\n/rageval accept because",
+        "<!-- a note -->\n/rageval accept because",
+        "/rageval accept because <!-- of that -->",
+        "/rageval accept id=default because",
+    ],
+)
+def test_what_stands_beside_code_quotes_and_comments_counts(
+    body: str, github: FakeGitHub, api: Api, request_of: PullRequest
+) -> None:
+    github.state.review(7, "ana", body, HEAD)
+    made = find_override(api, request_of, "default")
+    assert isinstance(made, Accepted)
+    assert made.reason == "because"
+
+
+@pytest.mark.parametrize("role", ["author", "committer"])
+def test_a_head_commit_by_nobody_is_accepted_by_nobody(
+    role: str, github: FakeGitHub, api: Api, request_of: PullRequest
+) -> None:
+    """The address could be the approver's own."""
+    github.state.review(7, "ana", COMMAND, HEAD)
+    assert github.state.commits[HEAD]["committer"]["login"] == "web-flow"
+    github.state.commits[HEAD][role] = {}
+    made = find_override(api, request_of, "default")
+    assert isinstance(made, NotAccepted)
+    assert f"the head commit's {role} has no GitHub account" in made.notes[0]
 
 
 def test_the_newest_decision_of_a_person_stands(

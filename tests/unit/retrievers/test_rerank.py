@@ -158,6 +158,14 @@ def test_a_missing_key_and_a_missing_model_are_said(
         RerankRetriever(context(snapshot(LINES), of="bm25", backend="onnx", model=str(tmp_path)))
 
 
+def test_damaged_weights_are_said(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    for name in ("model.onnx", "tokenizer.json"):
+        (tmp_path / name).write_bytes(b"\x08\x07damaged")
+    with pytest.raises(CannotMeasureError, match="could not be loaded"):
+        RerankRetriever(context(snapshot(LINES), of="bm25", backend="onnx", model=str(tmp_path)))
+
+
 def test_busy_services_are_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COHERE_API_KEY", rerankers.KEY)
     answers = iter(
