@@ -13,6 +13,7 @@ from rageval_action.core.judging.document import (
     ComparisonDocument,
     UnknownScore,
     document,
+    encode_document,
     failures,
 )
 from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline

@@ -18,7 +18,7 @@ from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.model.access_names import asker_of
 from rageval_action.core.model.record import RunRecord
 from rageval_action.core.model.types import ChunkAcl, Grades, QueryAcl
-from tests.builders import MEASURES, TODAY, amended, compared, plain_chunks, ranked, row, run
+from tests.synthetic_runs import MEASURES, TODAY, amended, compared, plain_chunks, ranked, row, run
 
 GATE = DropGate(measure="recall@5", max_drop=0.5)
 KEEP = KeepGate(tag="critical", measure="hit@5")

@@ -33,7 +33,18 @@ from rageval_action.core.judging.policy import (
 from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.model.record import Mean, Quantiles, QueryRow, RunRecord, SliceInfo
 from rageval_action.core.model.types import Unanswerable
-from tests.synthetic_runs import FILLERS, NOW, TODAY, amended, chunks, compared, plain_chunks, ranked, row, run
+from tests.synthetic_runs import (
+    FILLERS,
+    NOW,
+    TODAY,
+    amended,
+    chunks,
+    compared,
+    plain_chunks,
+    ranked,
+    row,
+    run,
+)
 
 NOTHING = Policy(gates=())
 SAME = compared(ranked([1, 1]), ranked([1, 1]))
