@@ -39,8 +39,13 @@ def _stored(row: QueryRow, item: Item) -> Miss | None:
 
 
 def _gone(pair: QueryPair, item: Item, miss: Miss) -> Miss:
-    """Not in the index any more: under another id when at least half of its texts are still there."""
+    """Not in the index any more: under another id when at least half of its texts are still there.
+
+    Where the label follows the text and keeps its old name, the new one was not in the ranking.
+    """
     new, texts = pair.after, pair.texts_before(item)
+    if pair.moved.keys() & set(item.members):
+        return Miss(cause="below-depth", item=item.label, tags=miss.tags, by=tuple(rivals(new)[:MOST_RIVALS]))
     kept = {text for text in texts if new.corpus.carries(text)}
     if not texts or 2 * len(kept) < len(texts):
         return miss

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.core.comparing.exams import ExamQuestion, base_exam, corpora, head_exam
 from rageval_action.core.comparing.factors import turnover
@@ -15,7 +16,7 @@ from rageval_action.core.labels.label_transfer import Side
 from rageval_action.core.model.access_names import Asker
 from rageval_action.core.model.corpus import Lookup
 from rageval_action.core.model.record import RunRecord
-from rageval_action.core.model.types import Chunk, EvidenceItem, EvidenceItems, Grades, Unanswerable
+from rageval_action.core.model.types import Chunk, EvidenceItem, EvidenceItems, Grades, Groups, Unanswerable
 from tests.synthetic_runs import chunks, plain_chunks, row, run
 
 CORPUS = plain_chunks([*"abcdefgh"])
@@ -92,7 +93,7 @@ class TestBaseExam:
         ann, ben = Asker(principal="a" * 16), Asker(principal="b" * 16)
         found = Exams(side(asked("q1", ["a"], acl=ann)), side(asked("q1", ["a"], acl=ben)))
         assert found.base["q1"].unknown == "not-asked"
-        assert found.changes.pairing.access_changed == ("q1",)
+        assert found.changes.pairing.access_changed == found.changes.withdrawn == ("q1",)
 
     def test_a_question_declared_unanswerable_keeps_its_labels(self) -> None:
         found = Exams(side(asked("q1", ["a"])), side(asked("q1", Unanswerable())))
@@ -147,6 +148,26 @@ class TestLabelsFollowTexts:
         )
         assert found.base["q1"].unknown == found.head["q1"].unknown == "several-successors"
 
+    def test_what_is_gone_of_a_corpus_that_was_cut_anew_is_unknown_in_both(self) -> None:
+        old = chunks({name: [f"{name}{n}" for n in range(4)] for name in "abcd"})
+        new = tuple(
+            replace(one, id=f"v2-{one.id}") for one in chunks({name: [f"{name} all"] for name in "abcd"})
+        )
+        before = run([row("q1", ["a#0", "b#0"], ["a#0"], old)], old, unit="chunk")
+        found = Exams(before, run([row("q1", ["v2-a#0"], ["a#0"], new)], new, unit="chunk"))
+        assert found.base["q1"].unknown == found.head["q1"].unknown == "label-gone"
+
+    def test_a_group_is_unclear_only_where_nothing_of_it_is_left(self) -> None:
+        corpus = without("a", plus=[Chunk(id=f"{n}#0", doc=n, text="text of a") for n in "yz"])
+
+        def unknown(*groups: tuple[str, ...]) -> str:
+            after = side(asked("q1", Groups(groups), corpus=corpus, ranked="bc"), corpus=corpus)
+            return Exams(side(asked("q1", Groups(groups))), after).base["q1"].unknown
+
+        assert unknown(("a", "b")) == ""
+        assert unknown(("b",), ("a", "never")) == "several-successors"
+        assert unknown(("never",)) == ""
+
     @pytest.mark.parametrize("label", ["a#0", "new#0"])
     def test_chunks_of_a_corpus_that_was_cut_anew_are_unknown(self, label: str) -> None:
         old = chunks({name: [f"{name}{n}" for n in range(4)] for name in "abcd"})
@@ -177,6 +198,68 @@ class TestQuotes:
         assert left.base["q1"].unknown == ""
         touched = self.exam(known=nowhere, label=EvidenceItem(doc="b", quote="text of b", chunks=()))
         assert touched.base["q1"].unknown == "label-gone"
+        assert left.head["q1"].unknown == ""
+
+
+class TestQuotesByHashes:
+    """A record that was made without the base's labels: only hashes say where a quote is now."""
+
+    OLD = chunks({"a": ["one", "two"], "b": ["three"], "c": ["four"]})
+    ITEM = EvidenceItem(doc="a", quote="one", chunks=("a#0",))
+
+    def exam(
+        self,
+        texts: dict[str, list[str]],
+        label: Any = None,
+        *,
+        item: EvidenceItem = ITEM,
+        retrieved: Sequence[str] = (),
+        prefix: str = "",
+    ) -> Exams:
+        corpus = tuple(replace(one, id=f"{prefix}{one.id}") for one in chunks(texts))
+        before = run([row("q1", ["b#0"], EvidenceItems((item,)), self.OLD)], self.OLD, unit="evidence")
+        judged = label if label is not None else EvidenceItems((EvidenceItem(doc="b", quote="three"),))
+        after = row("q1", [f"{prefix}{name}" for name in retrieved], judged, corpus)
+        return Exams(before, run([after], corpus, unit="evidence"))
+
+    def held(self, found: Exams) -> tuple[str, tuple[str, ...] | None]:
+        one = found.base["q1"]
+        labels = one.labels_after.judgments
+        assert isinstance(labels, EvidenceItems)
+        return one.unknown, labels.items[0].chunks
+
+    def test_a_document_that_did_not_change_holds_it_as_before(self) -> None:
+        same = {"a": ["one", "two"], "b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(same)) == ("", ("a#0",))
+
+    def test_chunks_are_followed_by_their_texts(self) -> None:
+        same = {"a": ["one", "two"], "b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(same, retrieved=["a#0"], prefix="v2-")) == ("", ("v2-a#0",))
+        swapped = {"a": ["two", "one"], "b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(swapped))[0] == "texts-gone"
+
+    def test_a_renamed_document_is_where_it_is_looked_up(self) -> None:
+        renamed = {"z": ["one", "two"], "b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(renamed, retrieved=["z#0"])) == ("", ("z#0",))
+        told = EvidenceItems((EvidenceItem(doc="z", quote="one", chunks=("z#0",)),))
+        followed = self.exam(renamed, told, retrieved=["z#0"])
+        assert self.held(followed) == ("", ("z#0",))
+        assert followed.changes.withdrawn == ()
+
+    def test_a_document_that_changed_cannot_be_told(self) -> None:
+        edited = {"a": ["one", "2"], "b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(edited))[0] == "texts-gone"
+
+    def test_a_quote_that_nothing_held_cannot_be_told(self) -> None:
+        same = {"a": ["one", "two"], "b": ["three"], "c": ["four"]}
+        nowhere = EvidenceItem(doc="a", quote="never there")
+        assert self.held(self.exam(same, item=nowhere))[0] == "texts-gone"
+        elsewhere = EvidenceItem(doc="never", quote="never there")
+        assert self.held(self.exam(same, item=elsewhere))[0] == "texts-gone"
+
+    def test_without_its_document_it_is_lost_and_unknown_where_the_row_changed(self) -> None:
+        gone = {"b": ["three"], "c": ["four"]}
+        assert self.held(self.exam(gone)) == ("label-gone", ())
 
 
 class TestHeadExam:
@@ -208,6 +291,16 @@ class TestSinceTheBaseline:
         assert found.pairing.relabelled == ("q1", "q3")
         assert found.pairing.since_baseline == ("q1", "q2", "q4")
         assert found.withdrawn == ("q3",)
+
+    def test_a_tag_that_the_base_branch_took_off_is_not_this_pull_request_s(self) -> None:
+        before = side(asked("q1", ["a"], tags=("critical", "x")), asked("q2", ["b"], tags=("critical",)))
+        after = side(asked("q1", ["a"], tags=("x", "y")), asked("q2", ["b"]))
+        assert Exams(before, after).changes.untagged == {
+            "q1": frozenset({"critical"}),
+            "q2": frozenset({"critical"}),
+        }
+        base = BaseCommit(asks=frozenset(), unchanged=frozenset({"q2"}))
+        assert set(Exams(before, after, base).changes.untagged) == {"q1"}
 
 
 def test_an_older_record_is_matched_by_text_alone() -> None:

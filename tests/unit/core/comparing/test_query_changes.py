@@ -94,20 +94,13 @@ class TestKinds:
         assert found.tags == ("outranked", "close")
         assert found.by == ("f1", "f2", "f3", "f4", "f5")
 
-    def test_reworded(self) -> None:
-        found = single(
-            row("q", at(1), ["r"], CORPUS), row("q", at(9), ["r"], CORPUS, query="something else", line=4)
-        )
-        assert found == QueryChange(
-            id="q",
-            change="changed",
-            measure="recall@5",
-            cause="query-changed",
-            baseline_rank=None,
-            candidate_rank=None,
-            query="something else",
-            line=4,
-        )
+    def test_reworded_is_another_question(self) -> None:
+        old = row("q", at(1), ["r"], CORPUS)
+        new = row("q", at(9), ["r"], CORPUS, query="something else", line=4)
+        assert changes(run([old], CORPUS), run([new], CORPUS)) == ()
+        again = row("q", at(8), ["r"], CORPUS)
+        (found,) = changes(run([old], CORPUS), run([new], CORPUS, asked_for_base=[again]))
+        assert (found.id, found.exam, found.change, found.query) == ("q", "base", "lost", "question q")
 
     def test_the_headline_cutoff_of_the_candidate_decides(self) -> None:
         found = changes(ranked([1], k=10), ranked([4], k=3))
@@ -121,9 +114,12 @@ class TestKinds:
     def test_the_no_answer_track_is_no_news(self) -> None:
         before = run([row("q", at(1), Unanswerable(), CORPUS)], CORPUS)
         assert changes(before, run([row("q", at(9), Unanswerable(), CORPUS)], CORPUS)) == ()
-        answerable = run([row("q", at(9), ["r"], CORPUS)], CORPUS)
-        assert changes(answerable, before) == ()
-        assert [one.change for one in changes(before, answerable)] == ["lost"]
+
+    def test_each_exam_has_its_own_no_answer_track(self) -> None:
+        silent = run([row("q", at(1), Unanswerable(), CORPUS)], CORPUS)
+        asked = run([row("q", at(9), ["r"], CORPUS)], CORPUS)
+        assert [(one.exam, one.change) for one in changes(silent, asked)] == [("head", "lost")]
+        assert [(one.exam, one.change) for one in changes(asked, silent)] == [("base", "gained")]
 
     def test_a_query_of_that_track_hides_no_other(self) -> None:
         before = run([row("a", at(1), Unanswerable(), CORPUS), row("b", at(1), ["r"], CORPUS)], CORPUS)
@@ -171,27 +167,34 @@ class TestCauses:
             None,
         )
 
-    def test_re_identified_names_the_new_id(self) -> None:
+    def test_a_renamed_document_is_no_loss(self) -> None:
         renamed = chunks({"z": "text of r", **{name: f"text of {name}" for name in FILLERS}})
-        found = single(row("q", at(1), ["r"], CORPUS), row("q", at(2, "z"), ["r"], renamed), new=renamed)
-        assert (found.cause, found.by) == ("re-identified", ("z",))
-        found = single(
-            row("q", ["r#0"], ["r#0"], CORPUS), row("q", ["z#0"], ["r#0"], renamed), new=renamed, unit="chunk"
-        )
-        assert (found.cause, found.by) == ("re-identified", ("z#0",))
+        before = run([row("q", at(1), ["r"], CORPUS)], CORPUS)
+        assert changes(before, run([row("q", at(2, "z"), ["r"], renamed)], renamed)) == ()
+        (found,) = changes(before, run([row("q", at(8, "z"), ["r"], renamed)], renamed))
+        assert (found.change, found.item, found.baseline_rank, found.candidate_rank) == ("lost", "z", 1, 8)
+        chunked = run([row("q", ["r#0"], ["r#0"], CORPUS)], CORPUS, unit="chunk")
+        assert changes(chunked, run([row("q", ["z#0"], ["r#0"], renamed)], renamed, unit="chunk")) == ()
 
-    def test_half_of_the_texts_make_a_document_the_same(self) -> None:
-        old = chunks({"r": ["one", "two"], "f1": "x"})
-        half = chunks({"z": ["one", "2"], "f1": "x"})
-        less = chunks({"z": ["uno", "dos"], "f1": "x"})
+    def test_what_became_of_a_text_decides(self) -> None:
+        old = chunks({"r": ["one", "two", "three"], **dict.fromkeys(FILLERS, "x"), "f1": "y"})
         before = row("q", ["r#0"], ["r"], old)
-        assert single(before, row("q", ["f1"], ["r"], half), old, half).cause == "re-identified"
-        assert single(before, row("q", ["f1"], ["r"], less), old, less).cause == "not-indexed"
-        third = chunks({"r": ["one", "two", "three"], "f1": "x"})
-        assert (
-            single(row("q", ["r#0"], ["r"], third), row("q", ["f1"], ["r"], half), third, half).cause
-            == "not-indexed"
-        )
+
+        def found(*texts: str) -> list[str]:
+            new = chunks({"z": list(texts), **dict.fromkeys(FILLERS, "x"), "f1": "y"})
+            return [one.cause for one in changes(run([before], old), run([row("q", [], ["r"], new)], new))]
+
+        assert found("one", "two") == ["below-depth"]
+        assert found("one", "2") == ["not-indexed"]
+        many = ["one", "two", "three", *(f"more {n}" for n in range(9))]
+        assert found(*many) == []
+
+    def test_re_identified_is_a_label_that_the_head_did_not_follow(self) -> None:
+        renamed = chunks({"z": "text of r", **{name: f"text of {name}" for name in FILLERS}})
+        before = run([row("q", at(1), ["r"], CORPUS)], CORPUS)
+        after = run([row("q", ["z", *FILLERS], ["r", "f12"], renamed)], renamed)
+        (found,) = changes(before, after)
+        assert (found.exam, found.item, found.cause, found.by) == ("head", "r", "re-identified", ("z",))
 
     def test_a_label_that_no_corpus_ever_had(self) -> None:
         found = single(row("q", at(1), ["never"], CORPUS), row("q", at(1), ["never"], CORPUS))
@@ -346,17 +349,39 @@ class TestOrder:
         for one, other in zip(found, changes(before, after), strict=True):
             assert one == other
 
-    def test_reworded_queries_come_between(self) -> None:
-        before = run(
-            [row("b", at(0), ["r"], CORPUS), row("a", at(1), ["r"], CORPUS), row("c", at(0), ["r"], CORPUS)],
-            CORPUS,
-        )
-        after = run(
-            [
-                row("a", at(1), ["r"], CORPUS, query="new"),
-                row("b", at(0), ["r"], CORPUS),
-                row("c", at(1), ["r"], CORPUS),
-            ],
-            CORPUS,
-        )
-        assert [one.change for one in changes(before, after)] == ["missed", "changed", "gained"]
+
+class TestExams:
+    def test_what_both_mark_alike_is_told_once(self) -> None:
+        (found,) = changes(ranked([1]), ranked([9]))
+        assert (found.exam, found.baseline_id) == ("both", None)
+
+    def test_new_labels_are_told_beside_the_old(self) -> None:
+        before = run([row("q", ["r", *FILLERS], ["r"], CORPUS)], CORPUS)
+        after = run([row("q", ["s", *FILLERS], ["s"], CORPUS)], CORPUS)
+        found = [(one.exam, one.change, one.item) for one in changes(before, after)]
+        assert found == [("base", "lost", "r"), ("head", "gained", "s")]
+
+    def test_labels_that_the_base_alone_can_apply(self) -> None:
+        fresh = plain_chunks([*FILLERS, "r", "new"])
+        before = run([row("q", at(1), ["r"], CORPUS)], CORPUS)
+        after = run([row("q", at(0), ["new"], fresh)], fresh)
+        assert [(one.exam, one.change) for one in changes(before, after)] == [("base", "lost")]
+
+    def test_a_renamed_question_keeps_its_old_id_beside_the_new(self) -> None:
+        before = run([row("old", at(1), ["r"], CORPUS, query="same")], CORPUS)
+        after = run([row("new", at(9), ["r"], CORPUS, query="same")], CORPUS)
+        assert [(one.id, one.baseline_id) for one in changes(before, after)] == [("new", "old")]
+
+    def test_shifted_ids_hide_no_loss(self) -> None:
+        """The head's q2 is the base's q1; the base's own q2 was deleted, and both lost."""
+        before = run([row(f"q{n}", at(1), ["r"], CORPUS, query=f"text {n}") for n in (1, 2)], CORPUS)
+        again = row("q2", at(0), ["r"], CORPUS, query="text 2")
+        after = run([row("q2", at(9), ["r"], CORPUS, query="text 1")], CORPUS, asked_for_base=[again])
+        found = {(one.id, one.baseline_id, one.exam, one.query) for one in changes(before, after)}
+        assert found == {("q2", "q1", "both", "text 1"), ("q2", None, "base", "text 2")}
+
+    def test_what_cannot_be_marked_is_no_change(self) -> None:
+        two = (*CORPUS, *chunks(dict.fromkeys(("y", "z"), "text of r")))
+        corpus = tuple(chunk for chunk in two if chunk.doc != "r")
+        before = run([row("q", at(1), ["r"], CORPUS), row("p", at(1), ["r"], CORPUS)], CORPUS)
+        assert changes(before, run([row("q", at(0), ["r"], corpus)], corpus)) == ()

@@ -6,27 +6,38 @@ import datetime
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from rageval_action.core.judging.document import (
     BaselineInfo,
     ComparisonDocument,
+    UnknownScore,
     document,
     encode_document,
     failures,
 )
 from rageval_action.core.judging.outcomes import BaselineUnknown, NoBaseline
-from rageval_action.core.judging.policy import DropGate, FloorGate, Policy, Waiver
+from rageval_action.core.judging.policy import DropGate, FloorGate, Gate, Policy, Waiver
 from rageval_action.core.judging.verdict import Override, judge
-from tests.synthetic_runs import TODAY, compared, ranked
+from rageval_action.core.model.record import GitInfo, RunRecord
+from tests.synthetic_runs import TODAY, amended, compared, ranked
 
 BASELINE = BaselineInfo(run_id="run-0", sha="abc", rung="ancestor", age_s=3600.0, distance=2)
 WAIVER = Waiver(measure="recall@5", max_drop=0.9, until=TODAY, owner="ana", reason="moving")
-GATE = DropGate(measure="recall@5", max_drop=0.0)
+GATE = DropGate(measure="recall@5", max_drop=0.0, rule="observed")
 
 
 def test_the_contract() -> None:
     before = ranked([1, 1, 1, 0, 2], tags={0: ["x"], 2: ["x"]})
-    after = ranked([1, 0, 2, 0], tags={0: ["x"]})
+    assert before.record.exam is not None
+    before = amended(before, exam=replace(before.record.exam, sha="base-sha"))
+    whole = ranked([1, 0, 2, 0, 2], tags={0: ["x"]})
+    after = RunRecord(
+        record=amended(whole, queries=4).record,
+        queries=whole.queries[:4],
+        corpus=whole.corpus,
+        asked_for_base=(replace(whole.queries[4], asked_for="base"),),
+    )
     comparison = compared(before, after)
     verdict = judge(
         Policy(gates=(GATE, FloorGate(measure="mrr", min=0.1))),
@@ -47,14 +58,29 @@ def test_the_contract() -> None:
         "age_s": 3600.0,
         "distance": 2,
     }
-    assert written["pairing"] == {"paired": 4, "new": [], "removed": ["q004"], "changed": []}
+    assert written["pairing"] == {
+        "paired": 4,
+        "new": [],
+        "removed": ["q004"],
+        "renamed": [],
+        "reworded": [],
+        "relabelled": [],
+        "retagged": ["q002"],
+        "access_changed": [],
+        "since_baseline": [],
+    }
+    assert written["exam"] == "base"
+    assert written["exams"] == {
+        "base": {"sha": "base-sha", "queries": 5, "asked": 5, "unknown": []},
+        "head": {"sha": "", "queries": 4, "asked": 4, "unknown": []},
+    }
     assert set(written["reasons"][0]) == {
         *("code", "text", "gate"),
-        *("state", "finding", "waiver", "short_waiver", "answered_only"),
+        *("state", "finding", "waiver", "short_waiver", "answered_only", "exam", "other"),
     }
     row = written["measures"][0]
-    assert row["slice"] is None
-    assert (row["n"], row["better"], row["worse"], row["same"]) == (4, 0, 2, 2)
+    assert (row["slice"], row["exam"], row["unknown"]) == (None, "base", 0)
+    assert (row["n"], row["better"], row["worse"], row["same"]) == (5, 0, 2, 3)
     assert {
         "measure",
         "baseline",
@@ -77,12 +103,10 @@ def test_the_contract() -> None:
     assert (query["baseline_rank"], query["candidate_rank"]) == (1, None)
     assert query["by"] == ["f1", "f2", "f3", "f4", "f5"]
     assert [note["code"] for note in written["warnings"]] == [note.code for note in comparison.caveats]
-    assert (written["k"], written["depth"], written["relabelled"], written["retagged"]) == (
-        5,
-        100,
-        [],
-        ["q002"],
-    )
+    assert (written["k"], written["depth"]) == (5, 100)
+    assert (query["exam"], query["baseline_id"]) == ("both", None)
+    assert (written["cutoffs"], written["what_if"]) == ([], [])
+    assert written["access"] == {"head": [], "base_only": []}
     assert [gate["state"] for gate in written["gates"]] == ["fail", "pass"]
     assert written["gates"][0]["gate"] == {
         "kind": "drop",
@@ -91,20 +115,43 @@ def test_the_contract() -> None:
         "rule": "observed",
         "slice": "",
     }
-    assert written["old_label_measures"] != []
+    assert {one["exam"] for one in written["other_exam_measures"]} == {"head"}
     assert written["turnover"]["new_ids"] == comparison.turnover.new_ids
     assert [factor["name"] for factor in written["factors"]] == [factor.name for factor in comparison.factors]
     assert msgspec.json.decode(encode_document(made), type=ComparisonDocument) == made
 
 
-def test_labels_that_agree_have_no_second_table() -> None:
-    comparison = compared(ranked([1]), ranked([1]))
-    made = document(
-        judge(Policy(gates=(GATE,)), ranked([1]), comparison, today=TODAY), ranked([1]), comparison, BASELINE
-    )
-    assert (made.old_label_measures, made.relabelled, made.retagged) == ((), (), ())
-    assert (made.overridden, made.verdict) == (None, "pass")
-    assert made.gates[0].waived == ""
+def made(before: RunRecord, after: RunRecord, *gates: Gate) -> ComparisonDocument:
+    comparison = compared(before, after)
+    verdict = judge(Policy(gates=gates), after, comparison, today=TODAY)
+    return document(verdict, after, comparison, BASELINE)
+
+
+def test_one_exam_has_no_second_table() -> None:
+    found = made(ranked([1]), ranked([1]), GATE)
+    assert (found.other_exam_measures, found.exam) == ((), "base")
+    assert (found.overridden, found.verdict) == (None, "pass")
+    assert found.gates[0].waived == ""
+
+
+def test_the_deciding_exam_is_shown_first() -> None:
+    part = DropGate(measure="recall@5", max_drop=0.0, rule="observed", slice="tag:x")
+    found = made(ranked([1] * 4), ranked([0, 1, 1, 1], tags={0: ["x"]}), part)
+    assert (found.verdict, found.exam) == ("fail", "head")
+    assert {one.exam for one in found.measures} == {"head"}
+    assert {one.exam for one in found.other_exam_measures} == {"base"}
+
+
+def test_a_question_that_was_not_asked_is_named_with_its_reason() -> None:
+    after = amended(ranked([1]), base_unasked={"q001": "no-vector"})
+    found = made(ranked([1, 1]), after).exams["base"]
+    assert (found.queries, found.asked) == (2, 1)
+    assert found.unknown == (UnknownScore(id="q001", why="no-vector"),)
+
+
+def test_a_baseline_of_an_older_version_names_its_own_commit() -> None:
+    older = amended(ranked([1]), exam=None, git=GitInfo(sha="abc"))
+    assert made(older, ranked([1])).exams["base"].sha == "abc"
 
 
 def test_a_waiver_is_named_with_its_gate() -> None:

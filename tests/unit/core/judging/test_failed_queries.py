@@ -14,7 +14,7 @@ from rageval_action.core.judging.verdict import Verdict, judge
 from rageval_action.core.model.record import Quantiles, RunRecord
 from tests.synthetic_runs import TODAY, amended, compared, ranked
 
-DROP = DropGate(measure="recall@5", max_drop=0.02)
+DROP = DropGate(measure="recall@5", max_drop=0.02, rule="observed")
 FLOOR = FloorGate(measure="recall@5", min=0.8)
 KEEP = KeepGate(tag="critical", measure="hit@5")
 TIMED = LatencyGate(stage="total", max_ratio=1.5)
@@ -69,7 +69,7 @@ class TestCandidate:
         assert drop.startswith("recall@5 dropped by 26.7 points")
         assert drop.endswith("more than allowed; over the queries that were answered")
         assert floor.startswith("recall@5 is 0.733, below the 0.8 needed;")
-        assert keep.startswith("hit@5 got worse for query q010 of tag:critical, none may;")
+        assert keep.startswith("hit@5 got worse for query q010 of tag:critical, which must not be lost;")
         assert found.reasons[-1].code == "errors"
 
     def test_at_the_allowed_share_a_failed_query_scores_nothing(self) -> None:

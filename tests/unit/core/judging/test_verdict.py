@@ -31,14 +31,15 @@ from rageval_action.core.judging.sentences.gate_text import full
 from rageval_action.core.judging.sentences.notices import of_waiver
 from rageval_action.core.judging.verdict import Override, Verdict, exit_code, judge
 from rageval_action.core.model.record import RunRecord
-from tests.synthetic_runs import TODAY, amended, compared, ranked
+from rageval_action.core.model.types import Unanswerable
+from tests.synthetic_runs import FILLERS, TODAY, amended, compared, plain_chunks, ranked, row, run
 
 TAGS = {number: ["few"] for number in range(4)}
 BEFORE = ranked([1] * 40, tags=TAGS)
 SAME = compared(BEFORE, BEFORE)
 WORSE = compared(BEFORE, ranked([0, 0, *[1] * 38], tags=TAGS))
 
-FAIL = DropGate(measure="recall@5", max_drop=0.0)
+FAIL = DropGate(measure="recall@5", max_drop=0.0, rule="observed")
 UNCLEAR = DropGate(measure="recall@5", max_drop=0.01, rule="significant", slice="tag:few")
 EMPTY = DropGate(measure="recall@5", max_drop=0.1, slice="tag:none")
 PASS = FloorGate(measure="recall@5", min=0.1)
@@ -150,17 +151,32 @@ class TestStanding:
         third = amended(ranked([1, 1, 1]), errors=1)
         assert verdict(SAME, PASS, record=third, max_errors=1 / 3).verdict == "pass"
 
-    def test_nothing_paired(self) -> None:
-        renamed = ranked([1], fields={0: {"query": "other"}})
-        found = verdict(compared(ranked([1]), renamed), PASS)
+    def test_the_base_has_nothing_to_compare_by(self) -> None:
+        corpus = plain_chunks(FILLERS)
+        silent = run([row("q000", FILLERS, Unanswerable(), corpus)], corpus)
+        found = verdict(compared(silent, silent), record=silent)
         assert (found.verdict, codes(found)) == ("cannot_measure", ["nothing-paired"])
-        assert full(found.reasons[0]) == "no answerable query has the same id and text on both sides"
+        assert full(found.reasons[0]) == "the base branch has no answerable question to compare by"
 
-    def test_what_was_not_compared_is_said_with_a_pass(self) -> None:
-        before = ranked([1, 1, 1], fields={1: {"query": "old words"}})
-        found = verdict(compared(before, ranked([1, 1])), FAIL)
-        assert found.verdict == "pass"
-        assert full(found.reasons[0]) == "every gate holds; removed or reworded, so not compared: q002, q001"
+
+class TestExam:
+    """Which exam the verdict is shown by."""
+
+    def test_the_worst_gate_s_exam(self) -> None:
+        tags = {0: ["x"], 1: ["x"]}
+        part = DropGate(measure="recall@5", max_drop=0.0, rule="observed", slice="tag:x")
+        same = verdict(SAME, FAIL)
+        assert same.exam == "base"
+        old = verdict(compared(ranked([1] * 4, tags=tags), ranked([0, 1, 1, 1])), part)
+        assert (old.verdict, old.exam) == ("fail", "base")
+        new = verdict(compared(ranked([1] * 4), ranked([0, 1, 1, 1], tags=tags)), part, PASS)
+        assert (new.verdict, new.exam) == ("fail", "head")
+        tie = verdict(compared(ranked([1] * 4), ranked([0, 1, 1, 1], tags=tags)), part, FAIL)
+        assert (tie.verdict, tie.exam) == ("fail", "base")
+
+    def test_without_any_judging_gate_it_is_the_base_s(self) -> None:
+        assert verdict(SAME).exam == "base"
+        assert verdict(SAME, LatencyGate(stage="total", max_ratio=1.1)).exam == "base"
 
 
 def test_precedence() -> None:
