@@ -88,6 +88,7 @@ def test_five_thousand_lost_queries_fit_a_comment_on_row_borders(many):
     assert "4,990 others are in [the full report](https://github.com/acme/kb)" in made
 
 
+@pytest.mark.slow
 def test_five_thousand_lost_queries_fit_a_summary_on_row_borders(many):
     made = summary(_view(many, ALL), LINKS)
     size = len(made.encode())

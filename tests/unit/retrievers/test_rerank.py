@@ -206,6 +206,7 @@ def test_the_same_cross_encoder_by_sentence_transformers(torch_model: str) -> No
     )
 
 
+@pytest.mark.slow
 def test_sentence_transformers_rerank_and_the_stages_say_so(torch_model: str) -> None:
     lines = texts(*PASSAGES[:3], "france france capital", "nothing of the kind")
     asked = [Query(id="q", text=FRANCE), Query(id="r", text="the key"), Query(id="s", text=FRANCE)]
