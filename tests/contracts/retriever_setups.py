@@ -280,7 +280,7 @@ NO_TIME_LIMIT: dict[str, str] = {
 }
 """Retriever -> why no time-out applies to it."""
 
-RETRIED = frozenset({"elasticsearch", "http", "meilisearch", "opensearch", "qdrant", "rerank"})
+RETRIED = frozenset({"elasticsearch", "http", "hybrid", "meilisearch", "opensearch", "qdrant", "rerank"})
 """Retrievers whose requests are tried again, unless told otherwise."""
 
 FINDS_NOTHING: dict[str, dict[str, OptionValue]] = {
