@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
