@@ -13,7 +13,12 @@ from click.testing import CliRunner
 from rageval_action import __version__
 from rageval_action.cli.main import COMMANDS, root
 from rageval_action.config import OPTIONS
+<<<<<<< HEAD
 from rageval_action.core.measuring.measures import MEASURES
+=======
+from rageval_action.core.measuring.measures import parse_measures
+from rageval_action.core.model import record
+>>>>>>> 9cdc5a256e4671bc242ffece11f15ba21c20b74a
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
 from rageval_action.core.wording import limits
@@ -71,8 +76,12 @@ def test_options_of_evaluate_are_those_of_the_table() -> None:
 
 
 def test_measures_named_in_the_readme_exist() -> None:
-    for name in re.findall(r"`(recall|hit|precision|mrr|ndcg|map|r-precision|judged)(?:@k)?`", README):
-        assert name in MEASURES
+    (listed,) = re.findall(
+        r"\[Measures\]\(docs/measures.md\) are trec_eval's: (.*?) and a few", README, re.DOTALL
+    )
+    names = [name.replace("@k", "@5") for name in re.findall(r"`([^`]*)`", listed)]
+    assert len(names) == 8
+    assert [str(measure) for measure in parse_measures(names)] == names
 
 
 def test_gates_of_the_readme_are_valid() -> None:
@@ -141,7 +150,7 @@ LIMITS = {
         f"lines of more than {child.MAX_LINE >> 20} MiB",
     ],
     "docs/matrix.md": [
-        f"on {dense._TIMED} of them, one by one",
+        f"on {dense.MOST_TIMED} of them, one by one",
     ],
     "docs/snapshots.md": [
         f"when the cosine of the two is below {embedding_api.STABLE}",

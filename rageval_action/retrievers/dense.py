@@ -28,7 +28,7 @@ OPTIONS = {"batch_size": 1024, "latency_queries": -1}
 WARM_UP = 2
 """Single queries that are run before the clock starts."""
 
-_TIMED = 32
+MOST_TIMED = 32
 _TIMED_BYTES = 1 << 30
 """Of how many queries the latency is measured, and how many bytes of vectors that may read in all."""
 
@@ -167,7 +167,7 @@ class DenseRetriever:
         if asked >= 0:
             return min(asked, queries)
         vectors = self._corpus.vectors
-        return min(queries, _TIMED, max(3, _TIMED_BYTES // (4 * vectors.rows * vectors.dimension)))
+        return min(queries, MOST_TIMED, max(3, _TIMED_BYTES // (4 * vectors.rows * vectors.dimension)))
 
     def _time_one(
         self, query: Query, vectors: NDArray[np.float32], views: Views, depth: int, at: int

@@ -85,7 +85,7 @@ def test_an_ancestor_is_named_with_its_distance(
     github.state.artifact(1, members_of("baseline", older))
     ended = run_inside(workspace, "pull_request", pull_request(base), MERGE, monkeypatch)
     assert (ended.outputs["baseline-rung"], ended.outputs["baseline-distance"]) == ("ancestor", "1")
-    assert "distance" in ended.summary or "ancestor" in ended.summary
+    assert "the nearest ancestor with a record, 1 commit before the base" in ended.summary
 
 
 def test_an_expired_baseline_says_so(

@@ -79,7 +79,7 @@ def test_the_comment_is_made_from_data(
     )
     (comment,) = github.state.comments.values()
     assert comment["body"].startswith(f"<!-- rageval id=default run=500 attempt=1 sha={HEAD} -->")
-    assert "a run on the pull request&#39;s own files" in comment["body"] or "own files" in comment["body"]
+    assert "Measured by [a run on the pull request's own files](" in comment["body"]
     (check,) = github.state.checks.values()
     assert (check["conclusion"], check["head_sha"]) == ("failure", HEAD)
 

@@ -37,7 +37,7 @@ Maker = Callable[[str, RetrieverContext], Retriever]
 _FILLED: dict[tuple[str, bytes], dict[str, OptionValue]] = {}
 """Stores that are filled already, by kind and chunks."""
 
-_KEPT: list[object] = []
+KEPT_OPEN: list[object] = []
 """What must live as long as the test run: folders, clients, servers."""
 
 WORDS: list[str] = []
@@ -55,7 +55,7 @@ def _with(context: RetrieverContext, options: dict[str, OptionValue]) -> Retriev
 
 def _folder() -> Path:
     made = tempfile.TemporaryDirectory(prefix="rageval-contract-")
-    _KEPT.append(made)
+    KEPT_OPEN.append(made)
     path = Path(made.name).resolve()
     path.chmod(0o755)
     return path
@@ -80,7 +80,7 @@ def _served(
 
     def fill(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
         service = troubled(start(chunks, vectors))
-        _KEPT.append(service.__enter__())
+        KEPT_OPEN.append(service.__enter__())
         return {"url": service.url, **options}
 
     return _once(repr((start, options)), fill)
@@ -103,7 +103,7 @@ def _lancedb(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str,
 
 def _chroma(chunks: Sequence[Chunk], vectors: NDArray[np.float32]) -> dict[str, OptionValue]:
     folder = _folder() / "db"
-    _KEPT.append(fill_chroma(folder, chunks, vectors))
+    KEPT_OPEN.append(fill_chroma(folder, chunks, vectors))
     return {"path": str(folder), "collection": "docs"}
 
 
@@ -208,7 +208,7 @@ def troubled(service: FakeService) -> FakeService:
 def _hosted_rerank(name: str, context: RetrieverContext) -> Retriever:
     """A hosted reranker over the dense retriever."""
     service = troubled(rerankers.service("cohere"))
-    _KEPT.append(service.__enter__())
+    KEPT_OPEN.append(service.__enter__())
     os.environ["RAGEVAL_CONTRACT_KEY"] = rerankers.KEY
     options: dict[str, OptionValue] = {
         "backend": "cohere",
@@ -221,7 +221,7 @@ def _hosted_rerank(name: str, context: RetrieverContext) -> Retriever:
 def _hybrid_of_http(name: str, context: RetrieverContext) -> Retriever:
     """The dense retriever beside a service."""
     service = troubled(_http(context.snapshot.chunks, np.concatenate(context.snapshot.shards)))
-    _KEPT.append(service.__enter__())
+    KEPT_OPEN.append(service.__enter__())
     own = {f"http.{option}": value for option, value in context.options.items()}
     return build(
         name, msgspec.structs.replace(context, options={"of": "dense,http", "http.url": service.url, **own})
@@ -280,7 +280,7 @@ NO_TIME_LIMIT: dict[str, str] = {
 }
 """Retriever -> why no time-out applies to it."""
 
-RETRIED = frozenset({"elasticsearch", "http", "meilisearch", "opensearch", "qdrant", "rerank"})
+RETRIED = frozenset({"elasticsearch", "http", "hybrid", "meilisearch", "opensearch", "qdrant", "rerank"})
 """Retrievers whose requests are tried again, unless told otherwise."""
 
 FINDS_NOTHING: dict[str, dict[str, OptionValue]] = {

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,10 @@ import pytest
 
 from rageval_action.core.model.snapshot import Snapshot
 from rageval_action.errors import RagevalError
+from rageval_action.snapshots.importers import reader_process
 from rageval_action.snapshots.importers.location import files_of
 from rageval_action.snapshots.interface import IMPORTERS, open_snapshot
-from tests.contracts import test_sources, test_store_versions
+from tests.contracts import forked_reader, test_sources, test_store_versions
 
 ARCHIVED = {
     "chroma": "chroma-1.5.9-index",
@@ -56,6 +59,15 @@ KINDS = [*ARCHIVED, *MORE, *MADE]
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache of the test's own."""
     monkeypatch.setenv("RAGEVAL_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child process that reads a store is forked from one that has loaded the library."""
+    run = SimpleNamespace(
+        run=forked_reader.run, TimeoutExpired=subprocess.TimeoutExpired, DEVNULL=subprocess.DEVNULL
+    )
+    monkeypatch.setattr(reader_process, "subprocess", run)
 
 
 def store(kind: str, folder: Path) -> str:
@@ -97,6 +109,7 @@ def test_every_source_of_files_is_tried() -> None:
     assert {kind.split()[0] for kind in KINDS} - {"npz"} == set(IMPORTERS) - SERVERS
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("kind", KINDS)
 def test_cut_short_anywhere(kind: str, tmp_path: Path) -> None:
     """Each length gives a refusal or, where what is missing was not needed, the whole store; never less."""
@@ -127,6 +140,7 @@ def _lengths(files: list[Path], count: int) -> Iterator[tuple[Path, int]]:
         yield from ((path, int(length)) for length in steps if size)
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("kind", KINDS)
 def test_another_beginning(kind: str, tmp_path: Path) -> None:
     """The first bytes of each file in turn are others."""
@@ -141,6 +155,7 @@ def test_another_beginning(kind: str, tmp_path: Path) -> None:
         path.write_bytes(data)
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in LINES])
 def test_a_part_is_missing(kind: str, tmp_path: Path) -> None:
     place = store(kind, tmp_path / "store")

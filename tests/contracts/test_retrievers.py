@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-import re
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -341,13 +340,14 @@ def _answers(run: Run) -> list[list[tuple[str, float]]]:
 @pytest.mark.usefixtures("played")
 @pytest.mark.parametrize("name", LIMITED)
 def test_a_system_that_hangs_costs_the_query_it_hangs_at(name: str) -> None:
-    retriever = _troubled(name, timeout_s=5.0)
+    retriever = _troubled(name, timeout_s=2.0)
     whole = _answers(retriever.retrieve([ONE, TWO], 10))
     before = _children()
     run = retriever.retrieve([ONE, STUCK, TWO], 10)
     assert setups.ASKED.is_set()
     first, stuck, second = run.rankings
-    assert re.search(r"no answer within [56] s", stuck.error), stuck.error
+    limit = 3 if name == "pgvector" else 2  # the database itself ends the statement after two
+    assert f"no answer within {limit} s" in stuck.error
     assert stuck.hits == ()
     assert (first.error, second.error) == ("", "")
     assert _answers(run)[::2] == whole

@@ -19,7 +19,7 @@ from rageval_action.snapshots.importers.stores import import_store
 from rageval_action.snapshots.interface import IMPORTERS, SOURCES, open_snapshot
 from rageval_action.snapshots.read import read_snapshot
 from rageval_action.snapshots.write import Contents, write_snapshot
-from tests.contracts.retriever_setups import _KEPT
+from tests.contracts.retriever_setups import KEPT_OPEN
 from tests.fakes import search_servers
 from tests.fakes.databases import fill_postgres
 from tests.unit.snapshots.imported_corpus import DOCS, IDS, TEXTS, chunks_file, same, vectors
@@ -135,7 +135,7 @@ def _qdrant_export(at: Path) -> str:
 def _qdrant(at: Path) -> str:
     pytest.importorskip("qdrant_client")
     service = search_servers.qdrant(CHUNKS, vectors())
-    _KEPT.append(service.__enter__())
+    KEPT_OPEN.append(service.__enter__())
     return f"qdrant:{service.url}?collection=docs&id=chunk_id"
 
 

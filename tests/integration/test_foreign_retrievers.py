@@ -88,7 +88,7 @@ def set_up(project: Path, retriever: str, how: str, bad: int) -> tuple[dict[str,
     return {
         "url": f"{service.url}/search",
         "retries": 0,
-        "timeout_s": 3.0,
+        "timeout_s": 1.0 if how == "hang" else limits["timeout_s"],
         "id_path": "",
         "score_path": "",
     }, stack
@@ -147,7 +147,7 @@ def evaluated(
 
 
 SAID = {
-    "hang": "no answer within (0.5|2|3) s|no line for this query",
+    "hang": "no answer within (0.5|1|2) s|no line for this query",
     "die": "ended with 7|answered 500|no line for this query",
     "garbage": "not JSON|Error|no line for this query",
     "unknown": "none of the ids returned is in the snapshot",

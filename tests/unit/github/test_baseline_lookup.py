@@ -285,8 +285,7 @@ def test_one_passing_fault_at_any_call_is_survived(
     for broken in range(calls):
         github.log.clear()
         github.faults = {broken: fault}
-        api = make_api()
-        api._timeout = lambda: (0.3, 0.3)  # type: ignore[method-assign]
+        api = make_api(limits=replace(IMPATIENT, read_s=0.3))
         result = look(api, chain[5])
         assert isinstance(result, Found | LookupFailed)
         assert isinstance(result, Found) or fault == "bad-json", (fault, broken, result)

@@ -25,6 +25,7 @@ def encode(lines: Sequence[str]) -> NDArray[np.float32]:
     return np.asarray(_model().encode(list(lines)), dtype=np.float32)
 
 
+@pytest.mark.slow
 def test_chinese_questions_find_english_passages() -> None:
     chunks = texts(
         "How to reset a forgotten password of your account.",

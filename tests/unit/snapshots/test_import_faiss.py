@@ -267,6 +267,7 @@ def llama_nodes() -> list[Any]:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_llamaindex_folder(tmp_path: Path) -> None:
     core = pytest.importorskip("llama_index.core")
     index = core.VectorStoreIndex(nodes=llama_nodes(), embed_model=core.MockEmbedding(8))

@@ -8,7 +8,6 @@ import math
 import numpy as np
 import pytest
 
-from rageval_action.core.statistics import resampling
 from rageval_action.core.statistics.resampling import exact, flipped_sums, order_statistics, resampled_sums
 
 
@@ -16,6 +15,13 @@ def _values(n: int, share: float, step: float = 0.0) -> np.ndarray:
     generator = np.random.default_rng(n)
     values = np.where(generator.random(n) < share, np.clip(generator.normal(0.1, 0.5, n), -1, 1), 0.0)
     return np.sort(exact(np.round(values / step) * step if step else values))
+
+
+def _counts(n: int, resamples: int, seed: int) -> np.ndarray:
+    """How often each of n items is in each resample, read from sums whose digits they are; shape (n, resamples)."""
+    base = n + 1
+    sums = resampled_sums(float(base) ** np.arange(n)[None, :], resamples, seed)[0].astype(int)
+    return np.array([sums // base**item % base for item in range(n)])
 
 
 def _quarters(changed: int) -> np.ndarray:
@@ -94,18 +100,15 @@ class TestResampledSums:
         assert np.array_equal(resampled_sums(np.array([np.sort(other), values]), 101, 3)[1], alone)
 
     def test_a_draw_serves_under_four_orders_and_each_in_reverse(self) -> None:
-        values = np.array([-1.0, 0.25, 0.5])
-        sums = resampled_sums(values[None, :], 15, 1)[0]
-        generator = np.random.default_rng((1, 1, 3))
-        orders = [generator.permutation(3) for _ in range(4)]
-        counts = resampling._counts(3, 2, generator)
-        expected = [values[order] @ counts for order in orders]
-        expected += [values[::-1][order] @ counts for order in orders]
-        assert np.array_equal(sums, np.concatenate(expected)[:15])
+        counts = _counts(5, 8 * 100, seed=1).reshape(5, 8, 100)  # 100 draws, each serving eight times
+        assert np.array_equal(counts[:, :4], counts[::-1, 4:]), "high and low exchanged"
+        ordered = np.sort(counts, axis=0)
+        assert np.array_equal(ordered, np.broadcast_to(ordered[:, :1], ordered.shape)), "one draw"
+        assert len({counts[:, turn].tobytes() for turn in range(8)}) == 8, "eight orders of it"
 
     def test_counts_are_of_n_even_draws(self) -> None:
-        counts = resampling._counts(7, 1001, np.random.default_rng(5))
-        assert counts.shape == (7, 1001)
+        counts = _counts(7, 8 * 1001, seed=5)
+        assert counts.shape == (7, 8 * 1001)
         assert (counts.sum(axis=0) == 7).all()
         assert counts.mean(axis=1) == pytest.approx(1, abs=0.15)
         assert counts.var() == pytest.approx(6 / 7, abs=0.05)

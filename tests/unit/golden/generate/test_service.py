@@ -436,6 +436,7 @@ def wait_for(what, process: subprocess.Popen[bytes]) -> None:
     raise AssertionError("it never came so far")
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_goes_on_where_it_was(bench: Bench) -> None:
     bench.server.fault_for = lambda _: Fault("hang", "30") if len(bench.server.messages) > 12 else None
     process = start(bench, "one-by-one")
@@ -457,6 +458,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(bench: Bench) -> None:
     assert len({row["id"] for row in bench.rows()}) == len(bench.rows()) == 14
 
 
+@pytest.mark.slow
 def test_killed_while_a_batch_is_under_way_it_collects_that_batch(bench: Bench) -> None:
     bench.server.looks_before_end = 10_000
     process = start(bench, "batch")
