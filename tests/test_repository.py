@@ -13,12 +13,7 @@ from click.testing import CliRunner
 from rageval_action import __version__
 from rageval_action.cli.main import COMMANDS, root
 from rageval_action.config import OPTIONS
-<<<<<<< HEAD
-from rageval_action.core.measuring.measures import MEASURES
-=======
 from rageval_action.core.measuring.measures import parse_measures
-from rageval_action.core.model import record
->>>>>>> 9cdc5a256e4671bc242ffece11f15ba21c20b74a
 from rageval_action.core.series import history
 from rageval_action.core.statistics import paired_comparison as statistics
 from rageval_action.core.wording import limits

@@ -12,7 +12,7 @@ import pytest
 from bench import simulation
 from rageval_action.core.statistics.drop_rules import CLEAR, CLEAR_ON_SLICE, DEFAULT_RULE, Rule
 from rageval_action.core.statistics.paired_comparison import SIGNIFICANT, TOLERANCE
-from tests.project import ROOT
+from tests.small_project import ROOT
 
 PAGE = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
 PROSE = " ".join(PAGE.split())
