@@ -96,11 +96,7 @@ OPEN = ("unknown-decides", "not-clear", "chance", "cannot-rule-out", "too-few")
 def _brief_drop(found: Outcome) -> str:
     """`recall@5 dropped by 5.8 points; 2.0 points are allowed`: the commonest reason, without its jargon."""
     drop, finding = fallen(found), found.finding
-    if (
-        not drop
-        or not isinstance(finding, DropFinding)
-        or finding.ground in ("unknown-decides", "not-clear", "chance", "cannot-rule-out")
-    ):
+    if not drop or not isinstance(finding, DropFinding) or finding.ground in OPEN:
         return ""
     limit = short_waiver(found.short_waiver) or f"{numbers.points(finding.allowed)} are allowed"
     return f"{drop}; {limit}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rageval_action.core.labels.linking import Linked, link
+from rageval_action.core.measuring.base_questions import BaseAnswers
 from rageval_action.core.measuring.evaluation import Provenance, Settings, assemble
 from rageval_action.core.measuring.measures import parse_measures
 from rageval_action.core.measuring.record_summary import means, no_answer, query_sha256, scored, slice_means
@@ -86,6 +87,7 @@ def made(
     run: Run | None = None,
     provenance: Provenance | None = None,
     golden_notices: tuple[Notice, ...] = (),
+    base: BaseAnswers | None = None,
     **more: Any,
 ) -> RunRecord:
     asked = golden(*queries, notices=golden_notices)
@@ -96,6 +98,7 @@ def made(
         run or retrieved(rankings),
         settings(**more),
         provenance or Provenance(run_id="r", created_at=NOW),
+        base,
     )
 
 
@@ -456,3 +459,44 @@ class TestSummary:
         assert done[0].scores == {}
         assert done[1].scores["mrr"] == 1.0
         assert no_answer(done, 0.1).n == 1
+
+
+class TestBaseExam:
+    """The base's questions beside the head's own."""
+
+    def answered(self, *alone: str, **more: Any) -> RunRecord:
+        """The base asks a and b; the head asks a by another label, and c."""
+        before = made(
+            [query("a", {"b": 1}), query("b", {"c": 1}), query("a2", {"c": 1}, text="question a")],
+            [ranking("a", "b#0"), ranking("b", "c#0"), ranking("a2", "c#0")],
+        )
+        queries = tuple(query(name) for name in alone)
+        base = BaseAnswers(
+            baseline=before,
+            queries=queries,
+            run=retrieved([ranking(name, "b#0", "c#0") for name in alone]),
+            unasked=more.pop("unasked", {}),
+        )
+        asked = [query("a", {"c": 1}), query("c", {"b": 1})]
+        return made(asked, [ranking("a", "c#0"), ranking("c", "b#0")], base=base)
+
+    def test_rows_of_both_carry_the_base_s_labels(self) -> None:
+        found = self.answered("b")
+        assert [(one.query_id, one.asked_for) for one in found.queries] == [("a", "both"), ("c", "head")]
+        assert found.queries[0].judgments == Grades({"c": 1})
+        assert found.queries[0].base_judgments == Grades({"b": 1})
+        assert found.queries[1].base_judgments is None
+
+    def test_its_own_rows_enter_no_summary(self) -> None:
+        found = self.answered("b")
+        (alone,) = found.asked_for_base
+        assert (alone.query_id, alone.asked_for, alone.base_judgments) == ("b", "base", Grades({"c": 1}))
+        assert [hit.id for hit in alone.results] == ["b#0", "c#0"]
+        assert found.record.golden.queries == 2
+        assert found.record.measures["mrr"].n == 2
+
+    def test_what_could_not_be_asked_is_remembered_with_the_exam(self) -> None:
+        found = self.answered(unasked={"b": "no-vector"})
+        assert (found.asked_for_base, found.record.base_unasked) == ((), {"b": "no-vector"})
+        assert found.record.base_exam is not None
+        assert made([query("a", {"b": 1})], [ranking("a", "b#0")]).record.base_exam is None

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.query_pairs import query_pairs
-from rageval_action.core.labels.judged_items import Item
-from rageval_action.core.measuring.query_layout import QueryPair, lay_out, side_of
+from rageval_action.core.measuring.query_layout import answerable, lay_out, recall_curve, side_of
 from rageval_action.core.model.hashing import text_hash
-from tests.synthetic_runs import FILLERS, chunks, plain_chunks, ranked, row, run
+from tests.synthetic_runs import chunks, ranked, row, run
 
 CORPUS = chunks({"a": ["one", "two"], "b": "three"})
 
@@ -27,24 +25,9 @@ def test_what_may_not_be_seen_is_named_by_its_unit() -> None:
     assert lay_out(hidden, side_of(run([made], CORPUS)), 5).denied == {"a"}
 
 
-def test_ranks_and_texts_of_both_sides() -> None:
-    (pair,) = query_pairs(ranked([4]), ranked([2]))
-    assert pair.ranks == {"r0": (2, 4)}
-    assert pair.places_before["r0"] == 2
-    assert pair.texts_before(Item("r0", ("r0",))) == {text_hash("text of r0")}
-
-
-def test_a_label_that_the_baseline_kept_out_is_looked_up_in_its_ranking() -> None:
-    small, large = plain_chunks(FILLERS), plain_chunks([*FILLERS, "new"])
-    before = run([row("q", FILLERS, ["f2"], small)], small)
-    after = run([row("q", ["new", *FILLERS], {"new": 1, "f3": 1}, large)], large)
-    (pair,) = query_pairs(after, before)
-    assert pair.items_before.keys() == {"f2"}
-    assert pair.ranks == {"new": (0, 1), "f3": (3, 4)}
-
-
-def test_without_a_baseline_nothing_was_before() -> None:
-    (pair,) = query_pairs(ranked([3]))
-    assert pair == QueryPair(after=pair.after)
-    assert (pair.ranks, pair.places_before, pair.items_before) == ({"r0": (0, 3)}, {}, {})
-    assert pair.texts_before(pair.after.items[0]) == frozenset()
+def test_how_much_is_found_by_the_first_ranks() -> None:
+    made = ranked([1, 3, 0, 9])
+    side = side_of(made)
+    layouts = [lay_out(one, side, 5) for one in made.queries]
+    assert [answerable(one.row) for one in layouts] == [True] * 4
+    assert recall_curve(layouts, 4) == [0.25, 0.25, 0.5, 0.5]

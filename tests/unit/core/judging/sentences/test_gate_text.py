@@ -72,7 +72,12 @@ def test_a_drop_in_brief_leaves_out_the_rule() -> None:
     )
     held = replace(outcome, state="pass")
     assert line(held) == full(held)
-    assert brief(failed(found(ground="chance"))) == full(failed(found(ground="chance")))
+
+
+@pytest.mark.parametrize("ground", gate_text.OPEN)
+def test_what_decides_nothing_says_why_in_brief_too(ground: Code) -> None:
+    undecided = failed(found(ground=ground), state="inconclusive")
+    assert brief(undecided) == full(undecided)
 
 
 def test_a_rise_is_no_drop() -> None:
