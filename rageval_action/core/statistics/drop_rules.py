@@ -287,9 +287,7 @@ def _floor(mean: float, minimum: float) -> _Said:
 
 
 def _either_way(best: _Said, worst: _Said) -> _Said:
-    """What holds whatever the unknown scores are: a pass at worst, a fail at best, or the same at both ends."""
-    if worst[0] == "pass" or best == worst:
-        return worst
-    if best[0] == "fail":
+    """What holds whatever the unknown scores are: the same at both ends (so is a pass at worst), or a fail at best."""
+    if best == worst or best[0] == "fail":
         return best
     return "inconclusive", "unknown-decides"

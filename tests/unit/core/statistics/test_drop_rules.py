@@ -125,6 +125,8 @@ class TestClear:
         assert is_clear(2.0, 2.0, CLEAR)
         assert not is_clear(2.0, 2.0, CLEAR + 1e-6)
         assert is_clear(6.0, 6.0, CLEAR_ON_SLICE)
+        assert is_clear(2.0 - 5e-10, 2.0, CLEAR)
+        assert not is_clear(2.0 - 2e-9, 2.0, CLEAR)
 
     @given(PAIRS)
     def test_it_is_the_formula(self, pairs: list[tuple[float, float]]) -> None:
