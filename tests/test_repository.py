@@ -6,6 +6,7 @@ import re
 import runpy
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -160,14 +161,23 @@ def test_limits_are_documented_as_they_are(name: str) -> None:
     assert [phrase for phrase in LIMITS[name] if phrase not in page] == []
 
 
-def test_nothing_tracked_is_large_or_local() -> None:
+def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files"], check=False, capture_output=True, text=True, cwd=ROOT)
     if listed.returncode:
         pytest.skip("not a git checkout")
-    for name in listed.stdout.splitlines():
-        path = ROOT / name
-        if path.is_file():
-            assert path.stat().st_size < 2_000_000, name
+    return [path for path in (ROOT / name for name in listed.stdout.splitlines()) if path.is_file()]
+
+
+def test_nothing_tracked_is_large_or_local() -> None:
+    for path in tracked():
+        assert path.stat().st_size < 2_000_000, path.name
+
+
+def test_every_make_target_for_people_is_explained() -> None:
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    (phony,) = [line.partition(":")[2].split() for line in lines if line.startswith(".PHONY:")]
+    explained = {line.partition(":")[0] for line in lines if re.match(r"[a-z-]+:.*## .", line)}
+    assert explained == set(phony) - {"base", "dev"}
 
 
 @pytest.mark.parametrize("defence", MUTATIONS, ids=lambda defence: str(defence[0]))

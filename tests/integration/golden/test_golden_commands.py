@@ -8,8 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
+from rageval_action.cli.main import root
 from rageval_action.errors import ConfigError
 from rageval_action.golden.formats import read_golden
 from tests.fakes.anthropic_server import FakeAnthropic
@@ -218,16 +221,16 @@ def test_merge_drift_and_add(harbour: Path) -> None:
     assert (added["query"], added["review"], added["source"]) == ("berth for [email]", "pending", "log")
 
 
-def test_review_without_a_terminal_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from rageval_action.cli import golden_review
-
+def test_review_without_a_terminal_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing() -> str:
         raise OSError(6, "No such device or address: /dev/tty")
 
-    monkeypatch.setattr(golden_review.click, "getchar", nothing)
-    with pytest.raises(ConfigError, match="no terminal") as caught:
-        golden_review._key()
-    assert "--terminal" in caught.value.hint
+    monkeypatch.setattr(click, "getchar", nothing)
+    write(tmp_path / "a.jsonl", {"id": "a", "query": "When?", "relevant": ["tide.md"], "review": "pending"})
+    ended = CliRunner().invoke(root, ["golden", "review", str(tmp_path / "a.jsonl"), "--terminal"])
+    assert isinstance(ended.exception, ConfigError)
+    assert ended.exception.code == "review.no-terminal"
+    assert ended.exception.hint == "Leave --terminal out to review on a page."
 
 
 def test_review_on_the_terminal(harbour: Path) -> None:
