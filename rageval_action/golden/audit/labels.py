@@ -129,8 +129,8 @@ def slices(subject: Subject) -> Iterator[Finding]:
             code="check.small-slices",
             severity="warning",
             text=f"{len(small)} slices have fewer than {SMALLEST} queries: {shown}.",
-            hint="A gate on them by the rule significant or non-inferior stays inconclusive (the default rule, "
-            "observed, still judges); add queries or drop the gate.",
+            hint="A gate on them by the rule significant or non-inferior stays undecided; the rules clear and "
+            "observed still judge. Add queries or drop the gate.",
         )
 
 
