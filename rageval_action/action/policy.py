@@ -147,7 +147,7 @@ def _changes(base: Policy, own: Policy) -> Iterator[str]:
     yield from (f"it adds the waiver {_waiver(one)}" for one in own.waivers if one not in base.waivers)
     yield from (f"it removes the waiver {_waiver(one)}" for one in base.waivers if one not in own.waivers)
     before, after = plain(base), plain(own)
-    for name in ("fail-on", "max-errors", "k"):
+    for name in ("fail-on", "max-errors", "k", "cutoff"):
         if before[name] != after[name]:
             yield f"{name} from {before[name]} to {after[name]}"
     yield from (f"it removes the gate {_gate(plain_gate(one))}" for one in base.gates if one not in own.gates)

@@ -19,7 +19,10 @@ from tests.fakes.github_server import FakeGitHub
 STRICT = (EXAMPLES / "rageval.yml").read_bytes()
 GOLDEN = (EXAMPLES / "golden.jsonl").read_bytes()
 OPEN = b"golden: golden.jsonl\ngates: []\n"
-CODE = "golden: golden.jsonl\nretriever: {name: python, function: 'search:find'}\n"
+CODE = (
+    "golden: golden.jsonl\nretriever: {name: python, function: 'search:find'}\n"
+    "gates: [{measure: recall@5, max_drop: 0.02, rule: observed}]\n"
+)
 
 
 def workflow(**given: str) -> bytes:
@@ -70,7 +73,10 @@ def test_the_bases_workflow_names_its_inputs(
         (base, WORKFLOW): workflow(
             config="eval/strict.yml", golden="eval/old.jsonl", snapshot="${{ inputs.it }}"
         ),
-        (base, "eval/strict.yml"): b"gates: [{measure: recall@5, max_drop: 0.0}]\ndepth: 66\n",
+        (
+            base,
+            "eval/strict.yml",
+        ): b"gates: [{measure: recall@5, max_drop: 0.0, rule: observed}]\ndepth: 66\n",
         (base, "eval/old.jsonl"): GOLDEN,
         (base, "rageval.yml"): OPEN,
         (base, "golden.jsonl"): b"{}\n",

@@ -13,8 +13,8 @@ from tests.action.in_process import members_of, run_inside
 from tests.action.own_process import MERGE, Ended, Workspace, pull_request
 from tests.fakes.github_server import FAULTS, FakeGitHub
 
-LOOK_UPS = 8
-"""Calls before the evaluation: commit, policy, commits, runs, artifacts, zip, storage, reviews."""
+LOOK_UPS = 10
+"""Calls before the evaluation: commit, commits, runs, artifacts, zip, storage, workflow and its commit, policy, reviews."""
 
 
 def go(workspace: Workspace, base: str, patch: pytest.MonkeyPatch) -> Ended:
