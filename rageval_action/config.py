@@ -24,7 +24,11 @@ POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors"})
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option(name="golden", kind="path", help="Golden set: queries with what should be found."),
+    Option(
+        name="golden",
+        kind="paths",
+        help="Golden set: queries with what should be found. A file, folder or pattern; several are read as one set.",
+    ),
     Option(name="snapshot", kind="path", help="Index snapshot to search."),
     Option(
         name="unit",
@@ -137,8 +141,11 @@ def read_file(path: Path) -> dict[str, object]:
     """
     values = parse_file(content(path), where=str(path))
     for name in ("golden", "snapshot"):
-        if isinstance(values.get(name), str):
-            values[name] = beside(path, str(values[name]))
+        value = values.get(name)
+        if isinstance(value, str):
+            values[name] = beside(path, value)
+        elif isinstance(value, list):
+            values[name] = [beside(path, item) if isinstance(item, str) else item for item in value]
     return values
 
 

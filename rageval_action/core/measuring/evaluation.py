@@ -198,7 +198,7 @@ def _row(query: Query, ranking: Ranking, judgments: Judgments, settings: Setting
         query_id=query.id,
         query=query.text[:QUERY_TEXT_LIMIT] if settings.keep_texts else "",
         query_sha256=query_sha256(query.text),
-        line=query.line,
+        line=0 if query.file else query.line,  # a record knows one file
         judgments=judgments,
         tags=query.tags,
         type=query.type,
