@@ -60,6 +60,7 @@ class YamlDocument:
         """A node as plain values.
 
         Args:
+            node: of this document.
             as_written: only what JSON would read as a number, true or false is one; `010`, `1_000`, `no` and a date
                 stay texts, so that an id is what stands in the file.
 

@@ -61,8 +61,8 @@ def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, Any]) -
         grades=parse_grades(reading["grade_map"]),
         corpus=corpus,
         merge_equal=reading["merge_equal"],
-        source=reading.get("source", ""),
-        review=reading.get("review", ""),
+        source=reading.get("source") or "",
+        review=reading.get("review") or "",
     )
     return read_golden(location, format=reading["format_"], options=options)
 

@@ -28,13 +28,11 @@ if TYPE_CHECKING:
 @text_option("--snapshot", "DIR", "Index to look ids, texts, spans and pages up in.")
 @click.option(
     "--source",
-    default="",
     type=click.Choice(["human", "synthetic", "log", "unknown"]),
     help="Where the questions come from, if the file does not say. Default: unknown.",
 )
 @click.option(
     "--review",
-    default="",
     type=click.Choice(["accepted", "pending", "rejected"]),
     help="Review state of rows without one. Default: pending.",
 )

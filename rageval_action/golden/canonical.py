@@ -28,7 +28,6 @@ JUDGED = ("relevant", "any_of", "evidence")
 """Keys that say what should be found."""
 
 _ONCE = (b'"id"', b'"query"', b'"relevant"', b'"any_of"', b'"evidence"', b'"answerable"', b'"acl"')
-_ACL = ("acl", *ACL_FIELDS["acl"])
 
 
 class CanonicalRow(GoldenRow, kw_only=True, gc=False):
@@ -79,6 +78,10 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     )
 
 
+def _plain(evidence: tuple[_QuotedEvidence, ...]) -> Any:
+    return tuple(Evidence(doc=item.doc, quote=item.quote, start=item.start) for item in evidence)
+
+
 class _LineReader:
     """Decodes lines; once it has met an unknown key it looks at plain values at once and no longer fails on each.
 
@@ -96,7 +99,8 @@ class _LineReader:
     def read(self, line: bytes, number: int) -> None:
         """Decode one line into the builder; blank lines are skipped."""
         row: GoldenRow | None = None
-        if not self._unknown and not self._options.grades:
+        options = self._options
+        if not (self._unknown or options.grades or options.source or options.review):
             try:
                 row = self._quick(line)
             except msgspec.MsgspecError:
@@ -105,8 +109,6 @@ class _LineReader:
         if row is None:
             row = self._closer(line, number) if line.strip() else None
         if row is not None:
-            if self._options.source and row.source == "unknown":
-                row.source = self._options.source
             self._builder.add(row, number)
 
     def notices(self, path: str) -> tuple[Notice, ...]:
@@ -132,9 +134,7 @@ class _LineReader:
         elif not relevant and not row.any_of and not row.evidence and row.answerable:
             return None
         if row.evidence:
-            row.evidence = tuple(  # type: ignore[assignment]
-                Evidence(doc=item.doc, quote=item.quote, start=item.start) for item in row.evidence
-            )
+            row.evidence = _plain(row.evidence)
         return row
 
     def _closer(self, line: bytes, number: int) -> CanonicalRow | None:
@@ -150,6 +150,10 @@ class _LineReader:
         try:
             self._settle(values, number)
             values.pop("provenance", None)
+            for name, declared in (("source", self._options.source), ("review", self._options.review)):
+                if declared and name not in values:
+                    values[name] = declared
+                    self._options.used.add(f"--{name}")
             row = msgspec.convert(values, CanonicalRow)
         except RowError as error:
             self._builder.reject(number, error.text, error.code)
@@ -161,33 +165,19 @@ class _LineReader:
 
     def _settle(self, values: dict[str, Any], number: int) -> None:
         """Bring access and grades into our form, note unknown keys, and say what names nothing to find."""
-        named = [name for name in values if normalise(name) in _ACL]
-        split = {
-            ours: name
-            for ours in ("tenant", "principal")
-            for name in values
-            if normalise(name) in ACL_FIELDS[ours]
-        }
-        if len(named) > 1 or (named and split):
-            both = ", ".join(f"`{name}`" for name in (*named, *split.values()))
-            raise RowError(f"access is named twice: {both}.")
-        if named and values[named[0]] is not None:
-            values["acl"] = read_acl(values[named[0]])
-        elif split:
-            values["acl"] = read_acl({ours: values[name] for ours, name in split.items()})
+        access = _settle_access(values)
         for name in unknown_keys(values, KEYS):
-            if name not in named and name not in split.values():
+            if name not in access:
                 self._unknown.setdefault(name, number)
-        empty = [name for name in JUDGED if name in values and not values[name]]
-        if len(empty) == sum(name in values for name in JUDGED) and values.get("answerable") is None:
-            if empty:
+        judging = [name for name in JUDGED if name in values]
+        if values.get("answerable") is None and not any(values[name] for name in judging):
+            if judging:
                 values["answerable"] = False
                 self._builder.note("nothing-to-find", number)
             elif any(is_judging(name) for name in values):
                 self.other_names = True
-        for name in [
-            name for name, value in values.items() if value is None and name in KEYS - {"id", "query"}
-        ]:
+        nulls = [name for name, value in values.items() if value is None and name in KEYS - {"id", "query"}]
+        for name in nulls:
             del values[name]
         if isinstance(values.get("relevant"), dict):
             self._options.used.add("--grade-map")
@@ -195,3 +185,22 @@ class _LineReader:
             values["relevant"] = {
                 name: whole_grade(grade, scale, name) for name, grade in values["relevant"].items()
             }
+
+
+def _settle_access(values: dict[str, Any]) -> list[str]:
+    """Put access under `acl`, whatever the row calls it; the names that were used."""
+    whole = [name for name in values if normalise(name) in ACL_FIELDS["acl"]]
+    parts = {
+        ours: name
+        for ours in ("tenant", "principal")
+        for name in values
+        if normalise(name) in ACL_FIELDS[ours]
+    }
+    if len(whole) > 1 or (whole and parts):
+        both = ", ".join(f"`{name}`" for name in (*whole, *parts.values()))
+        raise RowError(f"access is named twice: {both}.")
+    if whole and values[whole[0]] is not None:
+        values["acl"] = read_acl(values[whole[0]])
+    elif parts:
+        values["acl"] = read_acl({ours: values[name] for ours, name in parts.items()})
+    return [*whole, *parts.values()]

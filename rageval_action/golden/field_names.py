@@ -52,7 +52,7 @@ TARGETS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Our field -> names that files use for it, best first. A field without names is read only when `--map` names it.
 
-`grade` belongs to rows that hold one judgment each (`golden.judgment_rows`), `tenant` and `principal` are parts of `acl`.
+`grade` belongs to rows that hold one judgment each (`golden.judgment_rows`); `tenant` and `principal` belong to `acl`.
 `relevant_row` is a row number of the corpus (from 0), `relevant_prefix` the beginning of chunk ids, `texts` passages to
 be found in the corpus, `doc` + `quote` (+ `start`) one evidence item, `doc` + `page` the pages of a document.
 """

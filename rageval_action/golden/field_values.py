@@ -76,8 +76,8 @@ def unpack_cell(cell: str, field: str, options: ReadOptions, known: AbstractSet[
     A cell that could be several ids is never read as one unless the user said so or the corpus has that id. One id
     is the cell as it stands, blanks included.
     """
+    options.used.add("--list-separator")
     if options.separator == NO_SEPARATOR:
-        options.used.add("--list-separator")
         return cell
     text = cell.strip()
     if cell in known:
@@ -85,7 +85,6 @@ def unpack_cell(cell: str, field: str, options: ReadOptions, known: AbstractSet[
     if printed_lists.is_printed(text):
         return _list(text, field)
     if options.separator:
-        options.used.add("--list-separator")
         return [piece.strip() for piece in text.split(options.separator) if piece.strip()]
     for mark in _SUSPECTS:
         if mark in text:

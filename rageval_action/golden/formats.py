@@ -134,7 +134,9 @@ def _joined(read: list[tuple[GoldenSet, Parts]]) -> GoldenSet:
         other = sum(
             judgments_of(query) != judgments_of(by_text[query.text, asker(query.acl)]) for query in again
         )
-        text = f"{len(again)} rows repeat a question of another file, {other} of them with other judgments; each counts."
+        text = (
+            f"{len(again)} rows repeat a question of another file, {other} with other judgments; each counts."
+        )
         code = "golden.conflicting-judgments" if other else "golden.repeated-queries"
         notices.append(Notice(code=code, text=text, where=f"{again[0].file}:{again[0].line}"))
     digest = hashlib.sha256()

@@ -40,7 +40,7 @@ def decode(data: bytes | str) -> Any:
 
 
 def refuse_repeats(data: bytes | str) -> None:
-    """Raise `RepeatedKeyError` when an object of this JSON text has a key twice; others' text is not looked at twice."""
+    """Raise `RepeatedKeyError` when an object of this JSON text has a key twice; most texts are looked at once."""
     raw = data.encode() if isinstance(data, str) else data
     keys = [found.rstrip(b": \t\r\n") for found in _KEYS.findall(raw) if found.endswith(b":")]
     if len(keys) != len(set(keys)):

@@ -1,4 +1,4 @@
-"""Rows that hold one judgment each: a question, one document, and a grade, as spreadsheets and public sets have them."""
+"""Rows that hold one judgment each: a question, one document and a grade, as spreadsheets have them."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ def judgment_fields(lines: Sequence[Line], names: Sequence[str], mapped: Mapping
     """The document and the grade of each row, as `relevant` and `grade` -> the file's names; empty for other rows.
 
     Args:
+        lines: the rows.
+        names: of their fields.
         mapped: what the user declared; a `grade` there decides.
     """
     grade = mapped.get("grade") or next(_grades(lines, names), "")

@@ -42,6 +42,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         ]
     except (msgspec.MsgspecError, RepeatedKeyError) as fault:
         raise bad_json(fault, part) from fault
+    options.used.update(("--source", "--review"))
     builder = QueryBuilder(part.path, join="always" if options.merge_equal else "never")
     unjudged = [name for name in table.queries if name not in table.relevant_docs]
     for row, (name, text) in enumerate(table.queries.items(), start=1):

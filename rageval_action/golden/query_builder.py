@@ -286,9 +286,8 @@ class JoinedRow:
         row, mine, theirs = self.row, _as_grades(self.row), _as_grades(other)
         for name, grade in theirs.items():
             if mine.get(name, grade) != grade:
-                raise ValueError(
-                    f'"{name}" has grade {grade} here and {mine[name]} on line {self._lines[name]} for the same question'
-                )
+                there = f"{mine[name]} on line {self._lines[name]}"
+                raise ValueError(f'"{name}" has grade {grade} here and {there} for the same question')
         identical = len(mine.keys() & theirs.keys())
         identical += len(set(row.evidence) & set(other.evidence)) + len(set(row.any_of) & set(other.any_of))
         self._lines = {**dict.fromkeys(theirs, line), **self._lines}

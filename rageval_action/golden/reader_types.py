@@ -63,6 +63,8 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
             "--list-separator": self.separator,
             "--id-template": self.id_template,
             "--grade-map": self.grades,
+            "--source": self.source,
+            "--review": self.review,
         }
         return [
             *(f"--map {ours}={theirs}" for ours, theirs in self.fields.items()),

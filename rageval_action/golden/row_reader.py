@@ -56,7 +56,6 @@ class RowReader:
         self._made_ids: dict[str, int] = {}
         self._unanswerable = 0
         self._unjudged: list[tuple[int, str]] = []
-        self._no_words: set[str] = set()
         self._row_numbers = "relevant" not in options.fields and (
             field_names.normalise(found.get("relevant", "")) == "gold_id"
         )
@@ -122,6 +121,9 @@ class RowReader:
             review=self._options.review or "pending",
         )
         self._describe(line, row)
+        self._options.used.update(
+            f"--{field}" for field in ("source", "review") if self._get(line, field) is None
+        )
         return row
 
     def detected(self, what: str, lines: Rows, path: str) -> Notice:
@@ -264,12 +266,8 @@ class RowReader:
     def _fill(self, field: str, value: Any, line: Line, row: GoldenRow) -> None:
         name, options, corpus = self._found[field], self._options, self._corpus
         items = value if isinstance(value, list) else [value]
-        if field == "relevant" and "grade" in self._found:
-            row.relevant = self._graded(value, line)
-        elif field == "relevant" and self._row_numbers and all(type(item) is int for item in items):
-            row.relevant = [self._row_or_id(item) for item in items]
-        elif field == "relevant":
-            row.relevant = field_values.judged(value, name, options)
+        if field == "relevant":
+            row.relevant = self._relevant(value, line)
         elif field == "any_of":
             row.any_of = field_values.groups(value, name, options)
             if any(len(group) > 1 for group in row.any_of):
@@ -289,6 +287,15 @@ class RowReader:
         else:
             doc = self._doc(line) or ""
             row.relevant = [found for page in items for found in corpus.on_page(doc, page)]
+
+    def _relevant(self, value: Any, line: Line) -> dict[str, int] | list[Id]:
+        """Ids with their grades; `gold_id` may hold row numbers instead."""
+        items = value if isinstance(value, list) else [value]
+        if "grade" in self._found:
+            return self._graded(value, line)
+        if self._row_numbers and all(type(item) is int for item in items):
+            return [self._row_or_id(item) for item in items]
+        return field_values.judged(value, self._found["relevant"], self._options)
 
     def _graded(self, value: Any, line: Line) -> dict[str, int]:
         """The one judgment of a row that has a field for the grade."""

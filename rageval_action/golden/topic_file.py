@@ -1,4 +1,4 @@
-"""Topics: query ids and texts, as TSV, TREC's tagged text, or rows in JSON, CSV, YAML or Parquet with any field names."""
+"""Topics: query ids and texts, as TSV, TREC's tagged text, or rows of JSON, CSV, YAML or Parquet."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class Topics(Struct):
 
 def read_topics(part: Part, builder: QueryBuilder, options: ReadOptions) -> Topics:
     """Topics in file order. What cannot be read is noted in the builder's problems with its line."""
+    options.used.update(("--source", "--review"))
     start = part.data.lstrip()[:1]
     if start == b"<":
         return Topics(rows=list(_tagged(part, builder.problems, options)))
@@ -73,8 +74,8 @@ def _rows(part: Part, problems: Problems) -> Rows | None:
     if start == b"[":
         return read_json(part, problems)
     if start == b"{":
-        first = part.data.lstrip().partition(b"\n")[0]
-        whole = b'"' not in first or not first.rstrip().endswith(b"}")
+        opening = part.data.lstrip().partition(b"\n")[0]
+        whole = b'"' not in opening or not opening.rstrip().endswith(b"}")
         return read_json(part, problems) if whole else read_jsonl(part, problems)
     if part.path.lower().endswith((".yaml", ".yml")):
         return read_yaml(part, problems)
@@ -102,10 +103,11 @@ def _with_fields(rows: Rows, part: Part, builder: QueryBuilder, options: ReadOpt
     reader.check_words(rows)
     topics = Topics(rows=[])
     for line in rows:
+        if any(field not in found or at(line.row, found[field]) is None for field in ("id", "query")):
+            keys = ", ".join(f"`{key}`" for key in line.row) or "no keys"
+            builder.reject(line.number, f"no id and text of a query among its keys: {keys}.")
+            continue
         try:
-            if any(field not in found or at(line.row, found[field]) is None for field in ("id", "query")):
-                keys = ", ".join(f"`{key}`" for key in line.row) or "no keys"
-                raise RowError(f"no id and text of a query among its keys: {keys}.")
             topics.rows.append((reader.question(line), line.number))
         except RowError as error:
             builder.reject(line.number, error.text, error.code)

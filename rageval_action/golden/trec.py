@@ -55,7 +55,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         format="trec",
         path=joint_path(parts),
         sha256=joint_sha256(parts),
-        notices=(*topics.notices, *notices, *more),
+        notices=(*notices, *more, *topics.notices),
     )
 
 
@@ -72,7 +72,10 @@ def _nfc(judged: Grades, path: str) -> Grades:
         earlier = merged.setdefault(_key(name), {})
         for doc, grade in grades.items():
             if earlier.setdefault(doc, grade) != grade:
-                text = f'"{doc}" has two grades for "{name}", {earlier[doc]} and {grade} (the spellings of the query agree in NFC).'
+                two = f"{earlier[doc]} and {grade}"
+                text = (
+                    f'"{doc}" has two grades for "{name}", {two} (the spellings of the query agree in NFC).'
+                )
                 raise GoldenError("golden.conflicting-judgments", text, where=path)
     return merged
 

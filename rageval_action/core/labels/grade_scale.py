@@ -49,6 +49,8 @@ def whole_grade(value: object, scale: GradeScale, of: str = "") -> int:
     Whole-valued decimals and true or false (1 or 0) are whole numbers.
 
     Args:
+        value: the grade as the file has it.
+        scale: what its grades are worth here.
         of: the judged id, for the message.
 
     Raises:
@@ -58,9 +60,7 @@ def whole_grade(value: object, scale: GradeScale, of: str = "") -> int:
     if scale and key in scale:
         return scale[key]
     what = f'the grade of "{of}"' if of else "the grade"
-    written = "null" if value is None else repr(value) if isinstance(value, str) else shown(value)
-    if len(written) > 60:
-        written = f"{written[:60]}…"
+    written = "null" if value is None else shown(value)
     if scale:
         raise ValueError(f"{what} is {written}, which is not in the grade map.")
     if isinstance(value, bool):
@@ -69,4 +69,4 @@ def whole_grade(value: object, scale: GradeScale, of: str = "") -> int:
         return int(key)
     plain = isinstance(value, float | str) and key.isprintable() and 0 < len(key) <= 30 and key != "nan"
     cure = f" Say what each grade is worth: --grade-map {key}=1 (and so on)." if plain else ""
-    raise ValueError(f"{what} is {written}; a grade is a whole number.{cure}")
+    raise ValueError(f"{what} is {written}, not a whole number.{cure}")
