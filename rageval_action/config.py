@@ -261,7 +261,7 @@ def _given(
     return "", ""
 
 
-_ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}
+_ABSENT: dict[str, str | None] = {"text": "", "path": "", "paths": "", "number": None}
 """What an option without default is when nobody set it."""
 
 

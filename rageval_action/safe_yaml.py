@@ -76,6 +76,7 @@ class YamlDocument:
                 raise YamlError("its aliases stand for too many values")
             self._refuse_unreadable(node)
             if as_written:
+                self._loader.constructed_objects.clear()
                 _keep_texts(node)
             return self._loader.construct_document(node)
 

@@ -178,7 +178,14 @@ def read_csv(part: Part, problems: Problems) -> Rows:
 
 def delimiter_of(header: str) -> str:
     """The delimiter that splits a header line most; a comma when none does."""
-    return max(_DELIMITERS, key=lambda mark: (len(next(csv.reader([header], delimiter=mark))), mark == ","))
+
+    def columns(mark: str) -> int:
+        try:
+            return len(next(csv.reader([header], delimiter=mark), []))
+        except csv.Error:  # a carriage return inside the line, which the reader of the rows complains of
+            return header.count(mark) + 1
+
+    return max(_DELIMITERS, key=lambda mark: (columns(mark), mark == ","))
 
 
 def _csv_rows(text: str, part: Part, problems: Problems) -> Iterator[Line]:

@@ -55,7 +55,7 @@ def read_judgments(part: Part, options: ReadOptions) -> JudgmentFile:
         raise GoldenError("golden.empty", "the file holds no judgments.", where=part.path)
     number, first = lines[0]
     cells = _split(first)
-    if len(cells) == 4 and not _HEADER.fullmatch(cells[0]):
+    if len(cells) == 4 and not _is_header(cells):
         return _four(part, lines, options)
     if len(cells) == 3:
         return _three(part, lines, options)
@@ -120,11 +120,17 @@ def _four(part: Part, lines: list[tuple[int, str]], options: ReadOptions) -> Jud
 def _three(part: Part, lines: list[tuple[int, str]], options: ReadOptions) -> JudgmentFile:
     rows = [(number, _split(line)) for number, line in lines]
     first = rows[0][1]
-    header = bool(_HEADER.fullmatch(first[0].strip())) or first[-1].strip().lower() in _GRADE_NAMES
+    header = _is_header(first)
     if not header:
         _check_direction(part, lines, options)
     layout = "BEIR's three columns with a header" if header else "three columns without a header"
     return _columns(part, [(number, row, len(row)) for number, row in rows[header:]], options, layout)
+
+
+def _is_header(cells: list[str]) -> bool:
+    """True for a line of names: no grade in the last column, and a usual name in the first or the last."""
+    first, last = cells[0].strip(), cells[-1].strip().lower()
+    return not _NUMBER.fullmatch(last) and (bool(_HEADER.fullmatch(first)) or last in _GRADE_NAMES)
 
 
 def _columns(

@@ -117,6 +117,12 @@ class _Parser:
             raise ValueError(f"the closing {mark} is missing")
         self._at += 1
 
+    def _check_apart(self) -> None:
+        """Entries without a blank between them are one spelling of something else (`010`, `1_0`)."""
+        before, here = self._tokens[self._at - 1], self._tokens[self._at]
+        if before.end == here.start:
+            raise ValueError(f"{before.string}{here.string} is not a plain number or text")
+
     def _items(self, closing: str) -> Any:
         """The entries up to `closing`: between commas, or between blanks as NumPy prints them, never both."""
         items: list[Any] = []
@@ -129,6 +135,7 @@ class _Parser:
                     if self.peek() == closing:
                         break
                 else:
+                    self._check_apart()
                     blanks += 1
             item = self.value()
             if closing == "}" and self.peek() == ":":
