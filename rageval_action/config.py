@@ -24,7 +24,11 @@ POLICY_KEYS = frozenset({"gates", "waivers", "fail-on", "max-errors", "cutoff"})
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option(name="golden", kind="path", help="Golden set: queries with what should be found."),
+    Option(
+        name="golden",
+        kind="paths",
+        help="Golden set: queries with what should be found. A file, folder or pattern; several are read as one set.",
+    ),
     Option(name="snapshot", kind="path", help="Index snapshot to search."),
     Option(
         name="unit",
@@ -147,8 +151,11 @@ def file_values(data: bytes, path: Path, *, where: str) -> dict[str, object]:
     """
     values = parse_file(data, where=where)
     for name in ("golden", "snapshot"):
-        if isinstance(values.get(name), str):
-            values[name] = beside(path, str(values[name]))
+        value = values.get(name)
+        if isinstance(value, str):
+            values[name] = beside(path, value)
+        elif isinstance(value, list):
+            values[name] = [beside(path, item) if isinstance(item, str) else item for item in value]
     return values
 
 
@@ -264,7 +271,7 @@ def _given(
     return "", ""
 
 
-_ABSENT: dict[str, str | None] = {"text": "", "path": "", "number": None}
+_ABSENT: dict[str, str | None] = {"text": "", "path": "", "paths": "", "number": None}
 """What an option without default is when nobody set it."""
 
 

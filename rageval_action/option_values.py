@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rageval_action.core.wording.field_checks import check_value, shown
 
-ValueKind: TypeAlias = Literal["text", "path", "integer", "number", "flag", "list", "choice"]
+ValueKind: TypeAlias = Literal["text", "path", "paths", "integer", "number", "flag", "list", "choice"]
 
 _FLAG_WORDS = {
     **dict.fromkeys(("true", "yes", "on", "1"), True),
@@ -41,7 +41,8 @@ def parse_value(option: Option, value: object) -> Any:
     """`value`, as a person or a file wrote it, as what the option is.
 
     Returns:
-        int for `integer`, float for `number`, bool for `flag`, a tuple of str for `list`, else str.
+        int for `integer`, float for `number`, bool for `flag`, a tuple of str for `list`, else str; several `paths`
+        are lines of one text.
 
     Raises:
         ValueError: what stands there, and what may.
@@ -56,6 +57,8 @@ def parse_value(option: Option, value: object) -> Any:
             return _FLAG_WORDS[word]
         case "list":
             return _list(option, value)
+        case "paths":
+            return _paths(option, value)
         case "choice":
             if value not in option.choices:
                 raise ValueError(f"{shown(value)} is none of {', '.join(filter(None, option.choices))}")
@@ -85,6 +88,13 @@ def _number(option: Option, value: object) -> float:
         span = f"from {option.least:,.13g} to {option.most:,.13g}"
         raise ValueError(f"{shown(value)} is not {what} {span}")
     return number
+
+
+def _paths(option: Option, value: object) -> str:
+    items = value if isinstance(value, (list, tuple)) else (value,)
+    for item in items:
+        check_value(option.name, item, "text")
+    return "\n".join(str(item) for item in items)
 
 
 def _list(option: Option, value: object) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,8 +56,13 @@ class YamlDocument:
             self.root: Any = self._loader.get_single_node()
         self._sizes: dict[int, int] = {}
 
-    def value(self, node: Any) -> Any:
+    def value(self, node: Any, *, as_written: bool = False) -> Any:
         """A node as plain values.
+
+        Args:
+            node: of this document.
+            as_written: only what JSON would read as a number, true or false is one; `010`, `1_000`, `no` and a date
+                stay texts, so that an id is what stands in the file.
 
         Raises:
             YamlError: a key that occurs twice, too many values, a tag that is not YAML's own, or a value that is
@@ -69,6 +75,9 @@ class YamlDocument:
             if _written_out(node, self._sizes) > MOST_VALUES:
                 raise YamlError("its aliases stand for too many values")
             self._refuse_unreadable(node)
+            if as_written:
+                self._loader.constructed_objects.clear()
+                _keep_texts(node)
             return self._loader.construct_document(node)
 
     def _refuse_unreadable(self, root: Any) -> None:
@@ -82,6 +91,23 @@ class YamlDocument:
             except _UNREADABLE:
                 what = "date of the calendar" if kind == "timestamp" else kind
                 raise YamlError(f"{shown(node.value)} is no {what}", line_of(node)) from None
+
+
+def _keep_texts(root: Any) -> None:
+    """Make texts of the plain scalars that YAML would read as another spelling of a number, a word or a date."""
+    for node in _nodes(root):
+        kind = node.tag.removeprefix("tag:yaml.org,2002:")
+        if node.id == "scalar" and kind in _READ_BY_FORM and not _AS_JSON[kind].fullmatch(node.value):
+            node.tag = "tag:yaml.org,2002:str"
+
+
+_AS_JSON = {
+    "int": re.compile(r"0|-?[1-9][0-9]*"),
+    "float": re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+"),
+    "bool": re.compile("true|false"),
+    "timestamp": re.compile("(?!)"),
+}
+"""The spellings that are kept as values, by the kind that YAML sees in them."""
 
 
 def line_of(node: Any) -> int:

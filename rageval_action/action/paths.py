@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from rageval_action.config import Config
 from rageval_action.errors import ConfigError
 from rageval_action.github.runner import Runner
-from rageval_action.golden.input_files import parse_location
+from rageval_action.golden.input_files import files_named
 
 
 def keep_inside(runner: Runner, named: Mapping[str, Iterable[str]]) -> None:
@@ -43,7 +43,7 @@ def files_of(config: Config) -> dict[str, Iterable[str]]:
     """
     options = {f"the retriever's {name}": [str(value)] for name, value in config.retriever_options.items()}
     return {
-        "the golden set": parse_location(config.golden).values(),
+        "the golden set": files_named(config.golden),
         "the snapshot": of_store(config.snapshot),
         **options,
     }

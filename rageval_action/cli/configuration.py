@@ -29,8 +29,10 @@ def flags(*names: str) -> Callable[[F], F]:
         for name in reversed(names):
             option = BY_NAME[name]
             extra: dict[str, Any] = {"default": None, "help": option.help}
-            if option.kind == "list":
+            if option.kind in ("list", "paths"):
                 extra.update(multiple=True)
+                if option.kind == "paths":
+                    extra.update(metavar="PATH")
             elif option.kind == "flag":
                 extra.update(type=str, metavar="true|false")
             elif option.choices:

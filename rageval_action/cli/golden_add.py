@@ -32,7 +32,7 @@ def add(file: str, log: str, min_times: int, min_users: int, *, dry_run: bool) -
     from rageval_action.golden.privacy import Detector
     from rageval_action.golden.query_log import from_log
 
-    (part,) = input_files.require(input_files.load(log), "rows")
+    part = input_files.load_rows(log)
     problems = Problems(GoldenError)
     start = part.data.lstrip()[:1]
     readers = {b"[": containers.read_json, b"{": containers.read_jsonl}

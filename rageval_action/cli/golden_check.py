@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_action.cli.golden_common import chunks_of, read, reading_options, refuse_existing
+from rageval_action.cli.golden_common import (
+    chunks_of,
+    golden_argument,
+    read,
+    reading_options,
+    refuse_existing,
+)
 from rageval_action.cli.options import json_option, text_option
 from rageval_action.core.wording.escape import log_text
 from rageval_action.errors import EXIT_BAD_INPUT, EXIT_FAIL, ConfigError
@@ -23,7 +29,7 @@ EXAMPLES = 3
 
 
 @click.command()
-@click.argument("location", metavar="FILE")
+@golden_argument
 @text_option("--snapshot", "DIR", "Index to compare the set with.")
 @text_option("--synonyms", "FILE", "Words that mean the same: a line each, comma-separated.")
 @text_option("--tag-variants", "FILE", "Write the set with the variants found as tags.")
@@ -40,7 +46,7 @@ def check(
     *,
     show_all: bool,
     strict: bool,
-    **reading: str,
+    **reading: Any,
 ) -> int:
     """Audit a golden set: labels that match nothing, copies, leaks, wording, and what it can prove.
 
@@ -90,7 +96,8 @@ def show(result: Audit, *, compared: bool, show_all: bool) -> None:
 def _rows(finding: Finding, *, show_all: bool) -> list[str]:
     limit = len(finding.rows) if show_all else EXAMPLES
     lines = [
-        f"{row.id} (line {row.line})" + (f": {row.detail}" if row.detail else "")
+        f"{row.id} ({row.file + ':' if row.file else 'line '}{row.line})"
+        + (f": {row.detail}" if row.detail else "")
         for row in finding.rows[:limit]
     ]
     if len(finding.rows) > limit:

@@ -9,6 +9,7 @@ import click
 
 from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
+from rageval_action.core.labels.grade_scale import parse_grade_map
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,15 +28,28 @@ def reading_options(function: F) -> F:
             text_option("--map", "OURS=THEIRS,…", "Fields, for example query=soru.", "mapped"),
             text_option("--list-separator", "TEXT", "Between ids in a cell, or none.", "separator"),
             text_option("--id-template", "TEXT", 'Joins ids of several parts: "{0}-{1}".'),
-            text_option("--grade-map", "OLD=NEW,…", "Grades that run otherwise: 1=4,2=3."),
+            text_option("--grade-map", "OLD=NEW,…", "Grades that run otherwise: 1=4,2=3 or high=2."),
+            click.option("--merge-equal", is_flag=True, help="Join rows with the same question and access."),
         )
     ):
         function = option(function)
     return function
 
 
-def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, str]) -> GoldenSet:
-    """The golden set at `location`, read by the options of `reading_options`."""
+def golden_argument(function: F) -> F:
+    """Add the argument that names a golden set, as `location`: one place or several."""
+    return click.argument("location", metavar="FILE...", nargs=-1, required=True, callback=_one_location)(
+        function
+    )
+
+
+def _one_location(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> str:
+    del context, parameter
+    return "\n".join(value)
+
+
+def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, Any]) -> GoldenSet:
+    """The golden set at `location`, read by the options of `reading_options`, and `source` and `review` if given."""
     from rageval_action.golden.field_names import parse_map
     from rageval_action.golden.formats import read_golden
     from rageval_action.golden.reader_types import ReadOptions
@@ -46,23 +60,23 @@ def read(location: str, corpus: tuple[Chunk, ...], reading: Mapping[str, str]) -
         id_template=reading["id_template"],
         grades=parse_grades(reading["grade_map"]),
         corpus=corpus,
+        merge_equal=reading["merge_equal"],
+        source=reading.get("source") or "",
+        review=reading.get("review") or "",
     )
     return read_golden(location, format=reading["format_"], options=options)
 
 
-def parse_grades(text: str) -> dict[int, int]:
-    """`1=4,2=3` as old -> new.
+def parse_grades(text: str) -> dict[str, int]:
+    """`--grade-map` as old -> new.
 
     Raises:
         ConfigError: `config.bad-grade-map`.
     """
     try:
-        pairs = [piece.split("=") for piece in text.split(",") if piece.strip()]
-        return {int(old): int(new) for old, new in pairs}
+        return parse_grade_map(text)
     except ValueError as fault:
-        raise ConfigError(
-            "config.bad-grade-map", f'"{text}" is not OLD=NEW,… with whole numbers.', where="--grade-map"
-        ) from fault
+        raise ConfigError("config.bad-grade-map", f"{fault}.", where="--grade-map") from fault
 
 
 def chunks_of(snapshot: str) -> tuple[Chunk, ...]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rageval_action.cli.golden_common import chunks_of, read, reading_options, refuse_existing, tell
+from rageval_action.cli.golden_common import (
+    chunks_of,
+    golden_argument,
+    read,
+    reading_options,
+    refuse_existing,
+    tell,
+)
 from rageval_action.cli.options import text_option
 from rageval_action.cli.safe_echo import say
 
@@ -15,15 +23,25 @@ if TYPE_CHECKING:
 
 
 @click.command("import")
-@click.argument("location", metavar="FILE")
+@golden_argument
 @click.option("--out", required=True, metavar="FILE", help="Canonical JSON Lines to write.")
 @text_option("--snapshot", "DIR", "Index to look ids, texts, spans and pages up in.")
+@click.option(
+    "--source",
+    type=click.Choice(["human", "synthetic", "log", "unknown"]),
+    help="Where the questions come from, if the file does not say. Default: unknown.",
+)
+@click.option(
+    "--review",
+    type=click.Choice(["accepted", "pending", "rejected"]),
+    help="Review state of rows without one. Default: pending.",
+)
 @click.option("--force", is_flag=True, help="Overwrite --out.")
 @reading_options
-def import_(location: str, out: str, snapshot: str, *, force: bool, **reading: str) -> None:
+def import_(location: str, out: str, snapshot: str, *, force: bool, **reading: Any) -> None:
     """Read a golden set in whatever shape it is and write it in the canonical form.
 
-    FILE is a path, a BEIR folder, or queries=FILE,qrels=FILE (and corpus=FILE).
+    FILE is a path, a pattern, a folder, or queries=FILE,qrels=FILE (and corpus=FILE). Several are one set.
     """
     from rageval_action.golden.canonical_file import encode_row, row_of, write_lines
 
@@ -33,6 +51,7 @@ def import_(location: str, out: str, snapshot: str, *, force: bool, **reading: s
     write_lines(target, (encode_row(row_of(query)) for query in golden.queries))
     say(f"{len(golden.queries)} queries from {golden.path} ({golden.format}) to {out}.")
     say(f"  {counts(golden)}")
+    say(f"  {provenance(golden)}")
     tell(golden.notices)
     if chunks:
         tell_overlap(golden, chunks)
@@ -50,6 +69,19 @@ def counts(golden: GoldenSet) -> str:
     judgments = sum(len(query.relevant) + len(query.any_of) + len(query.evidence) for query in queries)
     return (
         ", ".join(f"{count} {name}" for name, count in kinds.items() if count) + f"; {judgments} judgments."
+    )
+
+
+def provenance(golden: GoldenSet) -> str:
+    """Where the questions come from and whether anybody accepted them."""
+    sources = Counter(query.source for query in golden.queries)
+    reviews = Counter(query.review for query in golden.queries)
+    return (
+        "; ".join(
+            f"{name}: " + ", ".join(f"{count} {word}" for word, count in found.items())
+            for name, found in (("source", sources), ("review", reviews))
+        )
+        + "."
     )
 
 

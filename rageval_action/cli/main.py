@@ -15,7 +15,7 @@ import click
 
 from rageval_action import __version__
 from rageval_action.cli.safe_echo import say
-from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, RagevalError, refused
+from rageval_action.errors import EXIT_BAD_INPUT, EXIT_BUG, ConfigError, RagevalError, refused
 
 if TYPE_CHECKING:
     from rageval_action.world import World
@@ -71,6 +71,29 @@ class LazyGroup(click.Group):
         module, _, attribute = self.table[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, and refuse an option that is given twice and takes one value: the first would be lost."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, click.Group):
+            _refuse_repeats(ctx, name, command, rest)
+        return name, command, rest
+
+
+def _refuse_repeats(parent: click.Context, name: str | None, command: click.Command, args: list[str]) -> None:
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    with contextlib.suppress(click.ClickException):  # the command itself says what is wrong with its words
+        _, _, order = command.make_parser(context).parse_args(list(args))
+        given = [one for one in order if isinstance(one, click.Option) and not (one.multiple or one.is_flag)]
+        twice = next((one for one in given if given.count(one) > 1), None)
+        if twice is not None:
+            raise ConfigError(
+                "config.repeated",
+                f"{twice.opts[0]} is given more than once, and takes one value.",
+                hint="Give it once.",
+            )
 
 
 @click.command(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

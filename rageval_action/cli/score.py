@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rageval_action.cli.options import json_option
+from rageval_action.cli.golden_common import parse_grades
+from rageval_action.cli.options import json_option, text_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say
 from rageval_action.cli.value_types import integer
@@ -53,6 +54,7 @@ NOTHING = TrecRanking((), ())
     metavar="N",
     help="Lowest grade that counts as relevant; nDCG takes every grade above 0.",
 )
+@text_option("--grade-map", "OLD=NEW,…", "Grades that are fractions or words: 0.75=3,high=2.")
 @json_option("the scores")
 def score(
     *,
@@ -61,6 +63,7 @@ def score(
     measures: tuple[str, ...],
     per_query: bool,
     relevance_level: int,
+    grade_map: str,
     json_target: str,
 ) -> None:
     """Score a TREC run against TREC qrels, with trec_eval's definitions and order.
@@ -69,7 +72,7 @@ def score(
     """
     with errors_as_json(json_target):
         chosen = parse_measures(measures or DEFAULT_MEASURES)
-        judgments = parse_qrels(_read(qrels, GoldenError), where=qrels)
+        judgments = parse_qrels(_read(qrels, GoldenError), where=qrels, scale=parse_grades(grade_map))
         run = parse_run(_read(run_file, RecordError), where=run_file)
         if not judgments.keys() & run.rankings.keys():
             raise RecordError(

@@ -124,17 +124,19 @@ def open_golden(path: Path) -> GoldenSet:
     Raises:
         GoldenError: the file cannot be used, or (`golden.not-canonical`) it is another format.
     """
-    parts = input_files.load(path)
+    parts = {"rows": input_files.load_rows(path)}
     with input_files.no_deeper_than_we_can(path):
         name = detect(parts)
-        if name != "canonical":
+        golden = read(parts, ReadOptions()) if name == "canonical" else None
+        if golden is None or golden.format != "canonical":
+            name = golden.format if golden else name
             raise GoldenError(
                 "golden.not-canonical",
                 f"this looks like {name}; only the canonical form can be edited.",
                 hint="Import it first: rageval golden import FILE --out golden.jsonl.",
                 where=str(path),
             )
-        return read(parts, ReadOptions())
+        return golden
 
 
 def encode_row(row: RowDict) -> bytes:

@@ -20,8 +20,9 @@ TARGETS: dict[str, tuple[str, ...]] = {
         "relevant", "relevant_docs", "relevant_documents", "relevant_chunks", "relevant_sources", "expected_documents",
         "expected_docs", "expected_chunks", "expected_sources", "expected_citations", "correct_chunks", "correct_docs",
         "correct_documents", "gold_docs", "gold_documents", "gold_chunks", "gold_sources", "ground_truth_docs",
-        "qrels", "judgments", "judgements",
+        "qrels", "judgments", "judgements", "relevance", "relevance_judgments", "relevance_judgements",
     ),
+    "grade": (),
     "any_of": ("any_of", "must_cite", "retrieval_gt"),
     "relevant_row": (),
     "relevant_prefix": (),
@@ -42,19 +43,30 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "tags": ("tags", "labels", "category", "categories"),
     "type": ("type", "question_type", "query_type", "evolution_type"),
     "lang": ("lang", "language", "locale"),
-    "acl": ("acl",),
+    "acl": ("acl", "acl_context"),
+    "tenant": ("tenant", "tenant_id"),
+    "principal": ("principal", "principal_id"),
     "source": ("source",),
     "review": ("review",),
     "group": ("group",),
 }  # fmt: skip
 """Our field -> names that files use for it, best first. A field without names is read only when `--map` names it.
 
+`grade` belongs to rows that hold one judgment each (`golden.judgment_rows`); `tenant` and `principal` belong to `acl`.
 `relevant_row` is a row number of the corpus (from 0), `relevant_prefix` the beginning of chunk ids, `texts` passages to
 be found in the corpus, `doc` + `quote` (+ `start`) one evidence item, `doc` + `page` the pages of a document.
 """
 
 JUDGING = ("relevant", "any_of", "relevant_row", "relevant_prefix", "evidence", "texts", "quote", "page")
 """Fields that say what should be found, in the order in which the first one present is taken."""
+
+ACL_FIELDS: dict[str, tuple[str, ...]] = {name: TARGETS[name] for name in ("acl", "tenant", "principal")}
+"""Fields that say who asks -> names that files use for them."""
+
+DOC_NAMES = (
+    "doc_id", "document_id", "docid", "chunk_id", "passage_id", "node_id", "corpus_id", "pid", "doc", "document",
+)  # fmt: skip
+"""Names of what is judged in rows that hold one judgment each, best first."""
 
 _JUDGED_ID = re.compile(
     r"(expected|relevant|gold|golden|correct|positive|target|ground_truth|gt|supporting)_(\w+_)?(id|ids|uuid|uuids)"
@@ -88,6 +100,12 @@ def normalise(name: str) -> str:
     return re.sub(r"[\s\-.]+", "_", words).lower()
 
 
+def is_judging(name: str) -> bool:
+    """True for a name that says what should be found, though not one of ours."""
+    normal = normalise(name)
+    return any(normal in TARGETS[field] for field in JUDGING) or _JUDGED_ID.fullmatch(normal) is not None
+
+
 def parse_map(text: str) -> dict[str, str]:
     """Read `query=soru,relevant=kaynak`; a dot reaches into an object (`relevant=expect.ids`).
 
@@ -110,7 +128,11 @@ def parse_map(text: str) -> dict[str, str]:
 
 def root(theirs: str, names: Container[str]) -> str:
     """The field of the file that `theirs` names or reaches into; a name may have dots itself."""
-    return theirs if theirs in names else theirs.partition(".")[0]
+    if theirs in names:
+        return theirs
+    pieces = theirs.split(".")
+    starts = (".".join(pieces[:size]) for size in range(len(pieces) - 1, 0, -1))
+    return next((start for start in starts if start in names), pieces[0])
 
 
 def choose(names: Iterable[str], mapped: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

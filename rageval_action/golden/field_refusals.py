@@ -7,14 +7,18 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
+from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
 from rageval_action.golden.field_names import FILE_NAMES, NO_WAY, normalise
+from rageval_action.golden.nested_fields import nested_names
 
 if TYPE_CHECKING:
     from rageval_action.golden.containers import Line
 
 _CITATION = re.compile(r"\[[^\[\]\n]+\.[A-Za-z]{2,5}(?:#page=\d+)?\]")
 _LOOKED_AT = 50
+_MOST_NESTED = 20
+_CHATS = ("messages", "conversation", "conversations", "turns", "chat", "dialog", "dialogue")
 
 
 def by_map(pairs: str, path: str = "FILE", more: str = "") -> str:
@@ -36,11 +40,18 @@ def no_such_field(mapped: str, theirs: str, names: list[str], path: str) -> Gold
 
 def no_query(names: list[str], path: str, lines: list[Line]) -> GoldenError:
     """No field is known to hold the query."""
+    if turns := next((name for name in names if normalise(name) in _CHATS), ""):
+        return GoldenError(
+            "golden.no-query",
+            f"this is a chat transcript: `{turns}` holds the turns of a conversation, not one question.",
+            hint="Write a row for each question, with the ids of what should be found.",
+            where=path,
+        )
     likely = next((name for name in names if _is_text(name, lines)), "FIELD")
     pairs = f"query={likely},relevant=FIELD"
     return GoldenError(
         "golden.no-query",
-        f"no field is known to hold the query; the file has: {', '.join(names)}.",
+        f"no field is known to hold the query; the file has: {_all(names, lines)}.",
         hint=f"Name it, and the field that says what should be found: {by_map(pairs, path)}.",
         where=path,
     )
@@ -58,10 +69,17 @@ def no_relevance(names: list[str], path: str, lines: list[Line], rivals: list[st
     reason, hint = _reason(names, path, lines)
     return GoldenError(
         "golden.no-relevance",
-        f"no field says by id what should be found; the file has: {', '.join(names)}.{reason}",
+        f"no field says by id what should be found; the file has: {_all(names, lines)}.{reason}",
         hint=hint,
         where=path,
     )
+
+
+def _all(names: list[str], lines: list[Line]) -> str:
+    """Every field of the file, and those inside its objects by dotted names."""
+    nested = nested_names(line.row for line in lines)
+    inside = f"; inside them: {listed(nested, _MOST_NESTED)}" if nested else ""
+    return f"{', '.join(names)}{inside}"
 
 
 def _reason(names: list[str], path: str, lines: list[Line]) -> tuple[str, str]:

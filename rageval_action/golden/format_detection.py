@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from rageval_action.errors import GoldenError
-from rageval_action.golden.canonical import KEYS
-from rageval_action.golden.containers import not_json
+from rageval_action.golden.canonical import JUDGED
+from rageval_action.golden.containers import CONTAINERS, bad_json, delimiter_of
+from rageval_action.golden.field_names import TARGETS, normalise
 from rageval_action.golden.input_files import PARQUET
+from rageval_action.golden.json_values import not_json
+from rageval_action.golden.judgment_file import is_a_run, looks_like_a_run
 
 if TYPE_CHECKING:
     from rageval_action.golden.reader_types import Part, Parts
@@ -34,8 +38,11 @@ def detect(parts: Parts) -> str:
         return _json_lines(part) or _json_object(part)
     if start == b"[":
         return "json"
-    if part.path.lower().endswith((".yaml", ".yml")):
+    name = part.path.lower()
+    if name.endswith((".yaml", ".yml")):
         return "yaml"
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        raise _not_json(part)
     return _columns(part)
 
 
@@ -50,45 +57,76 @@ def _json_lines(part: Part) -> str:
         return "canonical" if named else ""
     if not rest and not named:
         return ""
-    known = set(row) & KEYS
-    return "canonical" if all(name in row for name in _ENOUGH) and len(known) > len(_ENOUGH) else "jsonl"
+    judged = any(name in row for name in (*JUDGED, "answerable"))
+    return "canonical" if judged and all(name in row for name in _ENOUGH) else "jsonl"
 
 
 def _json_object(part: Part) -> str:
     try:
         table = msgspec.json.decode(part.data, type=dict[str, msgspec.Raw])
     except msgspec.MsgspecError as fault:
-        raise GoldenError("golden.bad-json", not_json(fault), where=part.path) from fault
+        raise bad_json(fault, part) from fault
     if {"queries", "relevant_docs"} <= set(table):
         return "llamaindex"
     if "data" in table and b'"paragraphs"' in bytes(table["data"]):
         return "squad"
-    if "query" in table or "question" in table:
+    if any(normalise(name) in TARGETS["query"] for name in table) and not set(CONTAINERS) & set(table):
         return "jsonl"
     values = [bytes(value)[:1] for value in table.values()]
     if values and all(value == b"{" for value in values):
+        if looks_like_a_run(msgspec.json.decode(part.data)):
+            raise is_a_run("every query has fractions as scores, as ranx writes it", part.path)
         raise _judgments_alone(part, "this is a map of query, document and grade (as ranx writes it)")
     return "json"
+
+
+def _not_json(part: Part) -> GoldenError:
+    """A file that is called JSON and starts otherwise: its first line that is none."""
+    for number, line in enumerate(part.data.split(b"\n"), start=1):
+        if line.strip():
+            try:
+                msgspec.json.decode(line)
+            except msgspec.DecodeError as fault:
+                return GoldenError("golden.bad-json", not_json(fault, line), where=f"{part.path}:{number}")
+            break
+    return GoldenError("golden.bad-json", "the file holds no objects.", where=f"{part.path}:{number}")
+
+
+_GRADE = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)")
+_SPEAKER = re.compile(r"(user|assistant|system|human|ai|bot|agent|customer)\s*:", re.IGNORECASE)
+_YAML = re.compile(r"(---|- |-$|%YAML|[\w.-]+:(\s|$))")
 
 
 def _columns(part: Part) -> str:
     """CSV when the first line looks like a header, else judgments in columns, which need their queries."""
     lines = [line for line in part.data.decode().split("\n") if line.strip() and not line.startswith("#")]
     first = (lines or [""])[0].rstrip("\r")
-    last = first.split()[-1] if first.split() else ""
-    width = len(first.split("\t")) if "\t" in first else len(first.split())
-    numeric = last.lstrip("+-").isdigit()
-    if width in (3, 4) and (numeric or first.lower().startswith(("query-id", "query_id\t", "qid\t"))):
+    cells = first.split("\t") if "\t" in first else first.split()
+    numeric = bool(cells) and _GRADE.fullmatch(cells[-1].strip()) is not None
+    if len(cells) >= 6 and cells[1].upper() == "Q0":
+        raise is_a_run("six columns, as TREC writes a ranking", part.path)
+    if len(cells) in (3, 4) and (numeric or first.lower().startswith(("query-id", "query_id\t", "qid\t"))):
         raise _judgments_alone(part, "these are judgments in columns")
-    if any(mark in first for mark in ",;\t") or part.path.lower().endswith((".csv", ".tsv")):
+    if _SPEAKER.match(first):
+        raise GoldenError(
+            "golden.unknown-format",
+            f"this is a chat transcript: its first line is {first[:40]!r}.",
+            hint="Write a row for each question, with the ids of what should be found.",
+            where=f"{part.path}:1",
+        )
+    if part.path.lower().endswith((".csv", ".tsv")) or first.startswith("sep="):
         return "csv"
-    if ":" in part.data.decode():
+    if _YAML.match(first) and len(next(iter(first.split(delimiter_of(first))))) == len(first):
+        return "yaml"
+    if any(mark in first for mark in ",;\t"):
+        return "csv"
+    if _YAML.match(first):
         return "yaml"
     raise GoldenError(
         "golden.unknown-format",
-        "the file is none of the formats that are told apart by their content.",
+        f"the first line is {first[:60]!r}, which starts none of the formats that are told apart by their content.",
         hint="Name it: --format canonical, jsonl, json, csv or yaml.",
-        where=part.path,
+        where=f"{part.path}:1",
     )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
+from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
 from rageval_action.errors import GoldenError, written
 from rageval_action.golden.reader_types import Part, Parts
 
@@ -24,7 +28,7 @@ ALIASES = {"queries": "topics"}
 PARQUET = b"PAR1"
 
 _SPLITS = ("test", "dev", "train")
-_LFS = b"version https://git-lfs.github.com/spec/"
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".yaml", ".yml", ".parquet")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _WIDE_BOMS = (b"\xff\xfe", b"\xfe\xff")
 _PACKED = {
@@ -34,19 +38,67 @@ _PACKED = {
 }
 
 
-def parse_location(location: str | Path) -> dict[str, str]:
-    """Role -> path: of one file, of two (`queries=FILE,qrels=FILE`), or of BEIR's files in a folder.
+class Place(Struct, frozen=True, kw_only=True):
+    """The files of one set, or of one of several that are read together.
 
-    Only a text that starts with a known role and `=` is split, so other paths may hold commas.
+    Attributes:
+        files: role -> path.
+        beside: names of files that lie in the same folder and are not read.
+    """
+
+    files: dict[str, str]
+    beside: tuple[str, ...] = ()
+
+
+def find(location: str | Path) -> tuple[Place, ...]:
+    """Where the files of a golden set are.
+
+    A location is one file, two (`queries=FILE,qrels=FILE`), a folder in BEIR's layout, a folder of golden files, or a
+    pattern (`golden/*.jsonl`); several locations stand on lines of their own. Only a text that starts with a known
+    role and `=` is split at commas, so other paths may hold them.
 
     Raises:
-        GoldenError: `golden.bad-location` for an unknown or repeated role, or a role without a path;
-            `golden.not-found` for a folder without the files of BEIR.
+        GoldenError: `golden.bad-location` for an unknown or repeated role, a role without a path, or a file that is
+            named twice; `golden.not-found` for a folder or a pattern without files.
     """
+    pieces = [location] if isinstance(location, Path) else [line.strip() for line in location.split("\n")]
+    places = [place for piece in pieces if str(piece) for place in _places(piece)]
+    if not places:
+        raise GoldenError("golden.not-found", "no golden set is named.", where=str(location))
+    seen: set[str] = set()
+    for place in places:
+        whole = "|".join(os.path.normpath(path) for path in place.files.values())
+        if whole in seen:
+            raise GoldenError("golden.bad-location", "this file is named twice.", where=whole)
+        seen.add(whole)
+    return tuple(places)
+
+
+def files_named(location: str) -> list[str]:
+    """Paths of all files that a location names.
+
+    Raises:
+        GoldenError: as `find`.
+    """
+    return [path for place in find(location) for path in place.files.values()]
+
+
+def _places(location: str | Path) -> list[Place]:
     text = str(location)
-    names = (*ROLES, *ALIASES)
-    if isinstance(location, Path) or not text.startswith(tuple(f"{name}=" for name in names)):
-        return _beir_folder(Path(text)) if Path(text).is_dir() else {"rows": text}
+    if not isinstance(location, Path) and text.startswith(tuple(f"{name}=" for name in (*ROLES, *ALIASES))):
+        return [Place(files=_by_role(text))]
+    path = Path(text)
+    if path.is_dir():
+        return _in_folder(path)
+    if any(mark in text for mark in "*?[") and not path.exists():
+        found = sorted(name for name in glob.glob(text, recursive=True) if Path(name).is_file())  # noqa: PTH207
+        if not found:
+            raise GoldenError("golden.not-found", "no file matches this pattern.", where=text)
+        return [Place(files={"rows": name}) for name in found]
+    return [Place(files={"rows": text})]
+
+
+def _by_role(text: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for piece in text.split(","):
         name, mark, path = piece.partition("=")
@@ -61,31 +113,57 @@ def parse_location(location: str | Path) -> dict[str, str]:
     return found
 
 
-def _beir_folder(folder: Path) -> dict[str, str]:
-    """The files of a BEIR data set: queries, one split of the judgments, and the corpus where it is there."""
+def _in_folder(folder: Path) -> list[Place]:
+    """The files of a BEIR data set (queries, one split of the judgments, the corpus), else every golden file."""
+    names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     queries = folder / "queries.jsonl"
     splits = [folder / "qrels" / f"{name}.tsv" for name in _SPLITS]
     splits = [path for path in (*splits, folder / "qrels.tsv") if path.is_file()]
-    if not queries.is_file() or not splits:
+    if queries.is_file() and splits:
+        found = {"topics": str(queries), "qrels": str(splits[0])}
+        corpus = folder / "corpus.jsonl"
+        found |= {"corpus": str(corpus)} if corpus.is_file() else {}
+        others = [
+            name for name in names if name not in ("queries.jsonl", "corpus.jsonl", "qrels", "qrels.tsv")
+        ]
+        return [Place(files=found, beside=(*map(str, splits[1:]), *(str(folder / name) for name in others)))]
+    rows = [name for name in names if name.lower().endswith(_SUFFIXES) and (folder / name).is_file()]
+    if not rows or queries.is_file():
         raise GoldenError(
             "golden.not-found",
-            "this folder does not hold queries.jsonl and qrels/test.tsv, as a BEIR data set does.",
+            "this folder does not hold queries.jsonl and qrels/test.tsv, as a BEIR data set does, "
+            "nor files of rows (.jsonl, .json, .csv, .tsv, .yaml, .parquet) alone.",
             hint="Name the file, or queries=FILE,qrels=FILE.",
             where=str(folder),
         )
-    found = {"topics": str(queries), "qrels": str(splits[0])}
-    corpus = folder / "corpus.jsonl"
-    return found | ({"corpus": str(corpus)} if corpus.is_file() else {})
+    beside = tuple(str(folder / name) for name in names if name not in rows)
+    first, *more = rows
+    return [
+        Place(files={"rows": str(folder / first)}, beside=beside),
+        *(Place(files={"rows": str(folder / name)}) for name in more),
+    ]
 
 
-def load(location: str | Path) -> dict[str, Part]:
-    """Read every file that `location` names.
+def load(files: Mapping[str, str]) -> dict[str, Part]:
+    """Read files by their roles.
 
     Raises:
         GoldenError: `golden.not-found`, `golden.too-large`, `golden.empty`, `golden.lfs-pointer`,
-            `golden.bad-encoding`, `golden.packed` or `golden.bad-location`.
+            `golden.bad-encoding` or `golden.packed`.
     """
-    return {role: _load_one(role, path) for role, path in parse_location(location).items()}
+    return {role: _load_one(role, path) for role, path in files.items()}
+
+
+def load_rows(path: str | Path) -> Part:
+    """Read one file of rows, as `load` does.
+
+    Raises:
+        GoldenError: as `load`; `golden.bad-location` where several files are named.
+    """
+    places = find(path)
+    if len(places) > 1 or set(places[0].files) != {"rows"}:
+        raise GoldenError("golden.bad-location", "this takes one file.", where=str(path))
+    return load(places[0].files)["rows"]
 
 
 @contextlib.contextmanager
@@ -163,10 +241,10 @@ def _load_one(role: str, path: str) -> Part:
 
 def _checked(raw: bytes, path: str) -> bytes:
     """`raw` without its byte-order mark: UTF-8 text (or Parquet), not empty, not a Git LFS pointer."""
-    if raw.startswith(_LFS):
+    if raw.startswith(LFS_START):
         raise GoldenError(
             "golden.lfs-pointer",
-            "this is a Git LFS pointer, not the file itself.",
+            f"this is a Git LFS pointer, not the file itself{lfs_size(raw)}.",
             hint="Fetch it with `git lfs pull`; in a workflow give actions/checkout `lfs: true`.",
             where=f"{path}:1",
         )

@@ -16,13 +16,12 @@ Id: TypeAlias = str | int
 MAX_GRADE = 1_000_000
 """Beyond this a grade is a slip (an id, a timestamp), and gains of 2 to its power have no meaning."""
 
-Repeats: TypeAlias = Literal["refuse", "note"]
-"""What a second query with the same text and access is: an error (the owner can mend the file), or worth
-a notice (a published collection is what it is)."""
-
 
 class GoldenRow(Struct, kw_only=True, gc=False, rename={"text": "query"}):
-    """One row as it stands in a file: types are right, nothing else is known. The fields: docs/golden-sets.md."""
+    """One row as it stands in a file: types are right, nothing else is known. The fields: docs/golden-sets.md.
+
+    A row without `source` and `review` is one that somebody wrote here: of unknown source, and accepted.
+    """
 
     id: Id
     text: str
@@ -34,9 +33,12 @@ class GoldenRow(Struct, kw_only=True, gc=False, rename={"text": "query"}):
     type: str = ""
     lang: str = ""
     acl: QueryAcl | None = None
-    source: Source = "human"
+    source: Source = "unknown"
     review: Review = "accepted"
     group: str = ""
+
+
+Join: TypeAlias = Literal["never", "same-id", "always"]
 
 
 class RowError(Exception):
@@ -51,15 +53,18 @@ class RowError(Exception):
 class QueryBuilder:
     """Collects the queries of one golden set and what is wrong with them.
 
+    A question that is asked twice is two queries: published sets have such rows, and each counts.
+
     Args:
         path: of the file the rows come from, for messages.
-        repeats: see `Repeats`.
+        join: rows with one question (`golden.joining`): never, those with one id as well, or all of them.
     """
 
-    def __init__(self, path: str, *, repeats: Repeats = "refuse") -> None:
+    def __init__(self, path: str, *, join: Join = "never") -> None:
         self.problems = Problems(GoldenError)
+        self.join: Join = join
         self._path = path
-        self._repeats = repeats
+        self._joined: dict[object, JoinedRow] = {}
         self._queries: list[Query] = []
         self._by_id: dict[str, Query] = {}
         self._by_text: dict[tuple[str, QueryAcl | None], Query] = {}
@@ -73,13 +78,31 @@ class QueryBuilder:
         """Note that the row on `line` cannot be used."""
         self.problems.add(code, self.where(line), text)
 
-    def note(self, kind: str, line: int) -> None:
+    def note(self, kind: str, line: int, times: int = 1) -> None:
         """Count something worth one notice for the whole file."""
         count, first = self._seen.get(kind, (0, line))
-        self._seen[kind] = (count + 1, first)
+        self._seen[kind] = (count + times, first)
 
     def add(self, row: GoldenRow, line: int) -> None:
         """Check the row and keep it as a query, or note what is wrong with it."""
+        if self.join == "never":
+            self._keep(row, line)
+            return
+        key = (row.id if self.join == "same-id" else "", row.text, asker(row.acl))
+        earlier = self._joined.get(key)
+        if earlier is None:
+            self._joined[key] = JoinedRow(row, line)
+            return
+        try:
+            identical = earlier.take(row, line)
+        except ValueError as error:
+            self.reject(line, f"{error}.", "golden.conflicting-judgments")
+            return
+        self.note("judgment-rows" if self.join == "same-id" else "joined", line)
+        if identical:
+            self.note("identical-judgments", line, identical)
+
+    def _keep(self, row: GoldenRow, line: int) -> None:
         try:
             query = self._query(row, line)
         except RowError as error:
@@ -94,6 +117,8 @@ class QueryBuilder:
         Raises:
             GoldenError: when any row was wrong, or (`golden.empty`) there was none.
         """
+        for joined in self._joined.values():
+            self._keep(joined.row, joined.line)
         self.problems.raise_if_any()
         if not self._queries:
             raise GoldenError("golden.empty", "the file holds no rows.", where=self._path)
@@ -105,18 +130,15 @@ class QueryBuilder:
         if not text or text.isspace():
             raise RowError("the query is empty.")
         relevant = self._grades(row.relevant, line)
-        any_of = tuple(tuple(self._id(member, "any_of", line) for member in group) for group in row.any_of)
-        if any_of and not all(any_of):
-            raise RowError("a group in `any_of` is empty.")
-        if row.evidence:
-            _check_evidence(row.evidence)
-        _check_judged(row, judged=bool(relevant or any_of or row.evidence))
+        any_of = self._groups(row.any_of, line) if row.any_of else ()
+        evidence = self._evidence(row.evidence, line) if row.evidence else ()
+        _check_judged(row, judged=bool(relevant or any_of or evidence))
         return Query(
             id=self._id(row.id, "id", line),
             text=text,
             relevant=relevant,
             any_of=any_of,
-            evidence=row.evidence,
+            evidence=evidence,
             answerable=row.answerable,
             tags=row.tags,
             type=row.type,
@@ -138,6 +160,8 @@ class QueryBuilder:
                 raise RowError(f"an id in `{field}` is empty.")
             return value
         normal = unicodedata.normalize("NFC", value)
+        if normal.isspace():
+            raise RowError(f"an id in `{field}` is empty.")
         if normal != value:
             self.note("ids-to-nfc", line)
         return normal
@@ -154,6 +178,30 @@ class QueryBuilder:
         if grades:
             self._check_range(min(grades.values()), max(grades.values()), line)
         return grades
+
+    def _groups(self, any_of: tuple[tuple[Id, ...], ...], line: int) -> tuple[tuple[str, ...], ...]:
+        """Groups of alternatives, each once and each member once: a repeated one would count twice in recall."""
+        named = [[self._id(member, "any_of", line) for member in group] for group in any_of]
+        if not all(named):
+            raise RowError("a group in `any_of` is empty.")
+        groups: dict[frozenset[str], tuple[str, ...]] = {}
+        for group in named:
+            groups.setdefault(frozenset(group), tuple(dict.fromkeys(group)))
+        if len(groups) < len(named) or any(len(set(group)) < len(group) for group in named):
+            self.note("repeated-judgments", line)
+        return tuple(groups.values())
+
+    def _evidence(self, evidence: tuple[Evidence, ...], line: int) -> tuple[Evidence, ...]:
+        """Items of evidence, each once; white space makes no other quote."""
+        _check_evidence(evidence)
+        if len(evidence) == 1:
+            return evidence
+        once: dict[object, Evidence] = {}
+        for item in evidence:
+            once.setdefault((item.doc, " ".join(item.quote.split()), item.start), item)
+        if len(once) < len(evidence):
+            self.note("repeated-judgments", line)
+        return tuple(once.values())
 
     def _check_range(self, lowest: int, highest: int, line: int) -> None:
         if highest > MAX_GRADE or lowest < -MAX_GRADE:
@@ -172,7 +220,7 @@ class QueryBuilder:
         self.note("repeated-judgments", line)
 
     def _is_new(self, query: Query) -> bool:
-        """False, with a problem noted, when the query repeats an earlier one and that is refused."""
+        """False, with a problem noted, when the id was used before; a question asked before is noted."""
         earlier = self._by_id.setdefault(query.id, query)
         if earlier is not query:
             self.reject(
@@ -181,37 +229,93 @@ class QueryBuilder:
                 "golden.duplicate-id",
             )
             return False
-        earlier = self._by_text.setdefault((query.text, _who(query.acl)), query)
-        if earlier is query:
-            return True
-        if self._repeats == "note":
-            self.note("repeated-queries", query.line)
-            return True
-        self._reject_repeat(query, earlier)
-        return False
+        earlier = self._by_text.setdefault((query.text, asker(query.acl)), query)
+        if earlier is not query:
+            same = judgments_of(query) == judgments_of(earlier)
+            self.note("repeated-queries" if same else "conflicting-judgments", query.line)
+        return True
 
-    def _reject_repeat(self, query: Query, earlier: Query) -> None:
-        same = _judgments(query) == _judgments(earlier)
-        self.reject(
-            query.line,
-            f'"{query.id}" asks the same as "{earlier.id}" on line {earlier.line}, for the same `acl`, '
-            + (
-                "with the same judgments. Keep one of them."
-                if same
-                else "but is judged otherwise. Keep one of them."
-            ),
-            "golden.duplicate-query" if same else "golden.conflicting-judgments",
+
+class JoinedRow:
+    """A row and those that ask the same for the same access, as one row.
+
+    Attributes:
+        row: what is known so far.
+        line: of the first row.
+    """
+
+    def __init__(self, row: GoldenRow, line: int) -> None:
+        self.row = row
+        self.line = line
+        self._lines = dict.fromkeys(_as_grades(row), line)
+
+    def take(self, other: GoldenRow, line: int) -> int:
+        """Add what another row says.
+
+        Returns:
+            How many of its judgments were known already.
+
+        Raises:
+            ValueError: the two contradict each other; the message names the earlier line.
+        """
+        row = self.row
+        if row.answerable != other.answerable:
+            raise ValueError(f"this question is {_can(other)}, but on line {self.line} it is {_can(row)}")
+        ids, quotes = (
+            (bool(one.relevant or one.any_of) for one in (row, other)),
+            (row.evidence, other.evidence),
         )
+        if set(ids) == {True, False} and any(quotes):
+            raise ValueError(
+                f"this question is judged by ids or quotes, and on line {self.line} by the other"
+            )
+        for name in ("type", "lang", "group"):
+            old, new = getattr(row, name), getattr(other, name)
+            if old and new and old != new:
+                raise ValueError(
+                    f'`{name}` is "{new}", but "{old}" for the same question on line {self.line}'
+                )
+            setattr(row, name, old or new)
+        identical = self._add_judgments(other, line)
+        row.tags = tuple(dict.fromkeys((*row.tags, *other.tags)))
+        row.source = row.source if row.source == other.source else "unknown"
+        row.review = row.review if row.review == other.review else "pending"
+        return identical
+
+    def _add_judgments(self, other: GoldenRow, line: int) -> int:
+        row, mine, theirs = self.row, _as_grades(self.row), _as_grades(other)
+        for name, grade in theirs.items():
+            if mine.get(name, grade) != grade:
+                there = f"{mine[name]} on line {self._lines[name]}"
+                raise ValueError(f'"{name}" has grade {grade} here and {there} for the same question')
+        identical = len(mine.keys() & theirs.keys())
+        identical += len(set(row.evidence) & set(other.evidence)) + len(set(row.any_of) & set(other.any_of))
+        self._lines = {**dict.fromkeys(theirs, line), **self._lines}
+        row.relevant = mine | theirs
+        row.any_of = tuple(dict.fromkeys((*row.any_of, *other.any_of)))
+        row.evidence = tuple(dict.fromkeys((*row.evidence, *other.evidence)))
+        return identical
 
 
-def _who(acl: QueryAcl | None) -> QueryAcl | None:
+def _as_grades(row: GoldenRow) -> dict[str, int]:
+    if isinstance(row.relevant, dict):
+        return row.relevant
+    return {str(name): 1 for name in row.relevant}
+
+
+def _can(row: GoldenRow) -> str:
+    return "answerable" if row.answerable else "unanswerable"
+
+
+def asker(acl: QueryAcl | None) -> QueryAcl | None:
     """The access in a form that can be compared: groups have no order."""
     if acl is None:
         return None
     return QueryAcl(tenant=acl.tenant, principal=acl.principal, groups=tuple(sorted(set(acl.groups))))
 
 
-def _judgments(query: Query) -> tuple[object, ...]:
+def judgments_of(query: Query) -> tuple[object, ...]:
+    """What a query is judged by, in a form that can be compared."""
     groups = {frozenset(group) for group in query.any_of}
     return (query.relevant, groups, set(query.evidence), query.answerable)
 
@@ -238,6 +342,8 @@ def _check_judged(row: GoldenRow, *, judged: bool) -> None:
         )
 
 
+_AGAIN = "`rageval golden import --merge-equal` joins them."
+
 _NOTICES = {
     "integer-ids": "ids given as numbers are read as text ({count} of them).",
     "ids-to-nfc": "ids are compared in Unicode form NFC; {count} were in another form.",
@@ -245,8 +351,15 @@ _NOTICES = {
     "nothing-relevant": "{count} rows judge documents but none as relevant; they score 0.",
     "any-of": "{count} rows list alternatives: any one of them satisfies its group (recall counts groups).",
     "found-texts": "{count} rows quote passages; they were found in the snapshot and are kept as evidence.",
-    "repeated-judgments": "ids repeated within one row count once ({count} rows).",
-    "repeated-queries": "{count} rows repeat the text of an earlier query; each counts.",
+    "repeated-judgments": "what one row judges twice counts once ({count} rows).",
+    "identical-judgments": "{count} judgments repeat an earlier one and count once.",
+    "repeated-queries": f"{{count}} rows repeat an earlier question with its judgments; each counts. {_AGAIN}",
+    "conflicting-judgments": f"{{count}} rows repeat an earlier question but judge it otherwise; each counts. {_AGAIN}",
+    "nothing-to-find": "{count} rows name nothing to find (an empty list or null): they are unanswerable.",
+    "separator-blanks": "blanks beside the separator are not part of an id ({count} cells).",
+    "comments": "{count} lines start with # and are read as comments.",
+    "judgment-rows": "{count} rows hold one judgment each and are grouped by their question.",
+    "joined": "{count} rows repeat an earlier question and are joined with it.",
 }
 
 

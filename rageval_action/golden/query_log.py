@@ -15,7 +15,7 @@ from rageval_action.core.model.hashing import text_hash
 from rageval_action.core.wording.problem_list import Problems
 from rageval_action.errors import GoldenError
 from rageval_action.golden.field_names import normalise
-from rageval_action.golden.field_values import is_absent
+from rageval_action.golden.field_values import is_absent, is_absent_word
 from rageval_action.golden.near_duplicates import THRESHOLD, Index
 from rageval_action.golden.shared_words import content_tokens
 
@@ -153,7 +153,8 @@ def _count(one: LoggedQuestion, row: dict[str, Any], kinds: Sequence[str]) -> No
 
 
 def _first(row: dict[str, Any], field: str) -> Any:
-    return next((row[name] for name in NAMES[field] if name in row and not is_absent(row[name])), None)
+    present = (row[name] for name in NAMES[field] if name in row)
+    return next((value for value in present if not is_absent(value) and not is_absent_word(value)), None)
 
 
 def _ids(value: Any) -> list[str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from rageval_action.core.model.types import Chunk, GoldenSet
+from rageval_action.core.labels.grade_scale import GradeScale
+from rageval_action.core.model.types import Chunk, GoldenSet, Review, Source
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -40,13 +41,35 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
         id_template: makes an id of a composite one: `{0}-{1}` turns `["a", 3]` into `a-3`.
         grades: grade in the file -> grade in ours, for scales that run otherwise; empty = as written.
         corpus: the chunks of a snapshot, to find texts, spans, pages, prefixes and row numbers in; empty = none.
+        merge_equal: rows with the same question and access become one.
+        source: of rows that do not say it themselves; empty = what the format's reader takes it for.
+        review: as `source`.
+        used: what a reader made use of, by the names of `declared`; the one thing here that readers write.
     """
 
     fields: dict[str, str] = {}
     separator: str = ""
     id_template: str = ""
-    grades: dict[int, int] = {}
+    grades: GradeScale = {}
     corpus: tuple[Chunk, ...] = ()
+    merge_equal: bool = False
+    source: Source | Literal[""] = ""
+    review: Review | Literal[""] = ""
+    used: set[str] = field(default_factory=set)
+
+    def declared(self) -> list[str]:
+        """What was declared and must have an effect, as a user writes it."""
+        whole = {
+            "--list-separator": self.separator,
+            "--id-template": self.id_template,
+            "--grade-map": self.grades,
+            "--source": self.source,
+            "--review": self.review,
+        }
+        return [
+            *(f"--map {ours}={theirs}" for ours, theirs in self.fields.items()),
+            *(name for name, value in whole.items() if value),
+        ]
 
 
 Reader: TypeAlias = Callable[[Parts, ReadOptions], GoldenSet]

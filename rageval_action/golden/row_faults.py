@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from rageval_action.core.model.types import Evidence, QueryAcl
+from rageval_action.core.model.types import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
 _NESTED: dict[str, frozenset[str]] = {
-    "acl": frozenset(QueryAcl.__struct_encode_fields__),
     "evidence": frozenset(Evidence.__struct_encode_fields__) | {"end", "hash"},
 }
 """Known keys of the objects inside a row; `end` and `hash` are written by generation and not needed here."""
 
-_KINDS: tuple[tuple[type, str], ...] = (
+_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "true or false"),
     (int, "a whole number"),
     (float, "a decimal number"),
     (str, "text"),
-    (list, "a list"),
+    ((list, tuple), "a list"),
     (dict, "an object"),
+    (bytes, "binary"),
+    (type(None), "null"),
 )
 
 
-def unknown_keys(row: Mapping[str, msgspec.Raw], known: AbstractSet[str]) -> list[str]:
-    """Keys of the row that are not in `known`; those inside `acl` and `evidence` read `evidence.page`."""
+def unknown_keys(row: Mapping[str, Any], known: AbstractSet[str]) -> list[str]:
+    """Keys of the row that are not in `known`; those inside `evidence` read `evidence.page`."""
     names = [name for name in row if name not in known]
     for field, inner in _NESTED.items():
-        if field in row:
-            names += [
-                f"{field}.{name}" for name in _keys(msgspec.json.decode(row[field])) if name not in inner
-            ]
+        names += [f"{field}.{name}" for name in _keys(row.get(field)) if name not in inner]
     return list(dict.fromkeys(names))
 
 
-def explain(line: bytes, error: msgspec.MsgspecError) -> str:
-    """One sentence that says what is wrong with a line that is not a canonical row."""
-    try:
-        row = msgspec.json.decode(line)
-    except msgspec.DecodeError as fault:
-        return f"this is not JSON: {str(fault).removeprefix('JSON is malformed: ')}."
+def explain(row: object, error: Exception | None = None) -> str:
+    """One sentence that says what is wrong with a line that is not a canonical row; `row` is its plain values."""
     if not isinstance(row, dict):
         return f"a row is an object with `id`, `query` and what should be found; this is {kind(row)}."
     for field in ("id", "query"):
@@ -54,23 +46,13 @@ def explain(line: bytes, error: msgspec.MsgspecError) -> str:
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, for a person."""
-    return next((name for type_, name in _KINDS if isinstance(value, type_)), "null")
+    """What a value is, for a person."""
+    return next((name for type_, name in _KINDS if isinstance(value, type_)), f"a {type(value).__name__}")
 
 
 def _bad_relevant(relevant: object) -> str:
-    """Names the judged id whose grade or spelling is wrong; empty when `relevant` is not at fault."""
+    """Names the judged id whose spelling is wrong; empty when `relevant` is not at fault."""
     if isinstance(relevant, dict):
-        for key, grade in relevant.items():
-            if isinstance(grade, bool) or not isinstance(grade, int):
-                shown = (
-                    "null"
-                    if grade is None
-                    else f"{grade!r}"
-                    if not isinstance(grade, bool)
-                    else str(grade).lower()
-                )
-                return f'the grade of "{key}" is {shown}; a grade is a whole number.'
         return ""
     if isinstance(relevant, list):
         for item in relevant:
@@ -81,7 +63,9 @@ def _bad_relevant(relevant: object) -> str:
 
 
 def _from_msgspec(text: str) -> str:
-    """`Expected `str`, got `int` - at `$.tags[0]`` in the words of this module."""
+    """`Expected `str`, got `int` - at `$.tags[0]`` in the words of this module; a sentence stays as it is."""
+    if text.endswith("."):
+        return text
     what, _, place = text.partition(" - at ")
     what = what.replace("`array`", "a list").replace("`object`", "an object").replace("`str`", "text")
     what = (

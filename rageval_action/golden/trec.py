@@ -11,10 +11,11 @@ from rageval_action.errors import GoldenError
 from rageval_action.golden.corpus_file import read_corpus
 from rageval_action.golden.input_files import joint_path, joint_sha256, require
 from rageval_action.golden.judgment_file import Grades, read_judgments
-from rageval_action.golden.query_builder import GoldenRow, QueryBuilder
-from rageval_action.golden.topic_file import Topic, read_topics
+from rageval_action.golden.query_builder import QueryBuilder
+from rageval_action.golden.topic_file import read_topics
 
 if TYPE_CHECKING:
+    from rageval_action.golden.query_builder import GoldenRow
     from rageval_action.golden.reader_types import Part, Parts, ReadOptions
 
 
@@ -31,18 +32,22 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
     """
     topics_part, qrels_part = require(parts, "topics", "qrels", optional=("corpus",))
     found = read_judgments(qrels_part, options)
-    judged = _nfc(found.grades)
-    builder = QueryBuilder(topics_part.path, repeats="note")
-    topics = read_topics(topics_part, builder.problems)
+    judged = _nfc(found.grades, qrels_part.path)
+    builder = QueryBuilder(topics_part.path, join="always" if options.merge_equal else "never")
+    topics = read_topics(topics_part, builder, options)
     builder.problems.raise_if_any()
-    known = {_key(topic): topic for topic in topics}
+    known = {_key(row.id): row for row, _ in topics.rows}
     _check_overlap(judged, known, qrels_part.path)
-    for topic in topics:
-        if _key(topic) in judged:
-            builder.add(GoldenRow(id=topic.id, text=topic.text, relevant=judged[_key(topic)]), topic.line)
+    for row, line in topics.rows:
+        grades = judged.get(_key(row.id), {})
+        if grades or not row.answerable:
+            row.relevant = grades
+            builder.add(row, line)
     queries, notices = builder.finish()
     more = [Notice(code="golden.detected", text=f"judgments read as {found.layout}.", where=qrels_part.path)]
-    more += _unjudged([name for name in known if name not in judged], topics_part.path)
+    more += found.notices
+    left = [name for name, row in known.items() if not judged.get(name) and row.answerable]
+    more += _unjudged(left, topics_part.path)
     if "corpus" in parts:
         more += _dangling(judged, parts["corpus"])
     return GoldenSet(
@@ -50,25 +55,32 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         format="trec",
         path=joint_path(parts),
         sha256=joint_sha256(parts),
-        notices=(*notices, *more),
+        notices=(*notices, *more, *topics.notices),
     )
 
 
-def _key(topic: Topic) -> str:
-    return unicodedata.normalize("NFC", str(topic.id))
+def _key(name: str | int) -> str:
+    return unicodedata.normalize("NFC", str(name))
 
 
-def _nfc(judged: Grades) -> Grades:
+def _nfc(judged: Grades, path: str) -> Grades:
     """Judgments under NFC query ids."""
     if all(name.isascii() for name in judged):
         return judged
     merged: Grades = {}
     for name, grades in judged.items():
-        merged.setdefault(unicodedata.normalize("NFC", name), {}).update(grades)
+        earlier = merged.setdefault(_key(name), {})
+        for doc, grade in grades.items():
+            if earlier.setdefault(doc, grade) != grade:
+                two = f"{earlier[doc]} and {grade}"
+                text = (
+                    f'"{doc}" has two grades for "{name}", {two} (the spellings of the query agree in NFC).'
+                )
+                raise GoldenError("golden.conflicting-judgments", text, where=path)
     return merged
 
 
-def _check_overlap(judged: Grades, known: dict[str, Topic], path: str) -> None:
+def _check_overlap(judged: Grades, known: dict[str, GoldenRow], path: str) -> None:
     missing = [name for name in judged if name not in known]
     if not missing:
         return
@@ -88,7 +100,7 @@ def _check_overlap(judged: Grades, known: dict[str, Topic], path: str) -> None:
     )
 
 
-def _near_miss(missing: list[str], known: dict[str, Topic]) -> str:
+def _near_miss(missing: list[str], known: dict[str, GoldenRow]) -> str:
     """Names a pair of ids that differ in leading zeros, case or blanks only; empty when there is none."""
     folded = {name.strip().lower().lstrip("0"): name for name in known}
     for name in missing:
@@ -98,7 +110,7 @@ def _near_miss(missing: list[str], known: dict[str, Topic]) -> str:
     return ""
 
 
-def _quoted(names: list[str] | Grades | dict[str, Topic]) -> str:
+def _quoted(names: list[str] | Grades | dict[str, GoldenRow]) -> str:
     return listed([f'"{name}"' for name in names])
 
 

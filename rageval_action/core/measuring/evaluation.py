@@ -254,7 +254,7 @@ def _row(
         query_sha256=query_sha256(query.text),
         query_key=question_key(query.text, asker),
         acl=asker,
-        line=query.line,
+        line=0 if query.file else query.line,  # a record knows one file
         judgments=judgments,
         tags=query.tags,
         type=query.type,

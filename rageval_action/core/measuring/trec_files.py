@@ -18,7 +18,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, structs
 
+from rageval_action.core.labels.grade_scale import GradeScale, whole_grade
 from rageval_action.core.model.ranking import order
+from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ FOREIGN: dict[bytes, str] = {
     b"PK\x03\x04": "is a zip archive: unpack it first",
     b"\xff\xfe": "is UTF-16: save it as UTF-8",
     b"\xfe\xff": "is UTF-16: save it as UTF-8",
-    b"version https://git-lfs": "is a Git LFS pointer, not the file itself: run git lfs pull",
+    LFS_START: "is a Git LFS pointer, to be fetched with git lfs pull, and not the file itself",
 }
 """First bytes of what is no text in columns -> what to say about it."""
 
@@ -111,27 +113,30 @@ def parse_run(data: bytes, *, where: str) -> TrecRun:
     return TrecRun(rankings)
 
 
-def parse_qrels(data: bytes, *, where: str) -> dict[str, dict[str, int]]:
+def parse_qrels(data: bytes, *, where: str, scale: GradeScale | None = None) -> dict[str, dict[str, int]]:
     """Read qrels: query id -> document id -> grade, in file order; `where` names the file in messages.
+
+    Decimals that are whole are grades; fractions and words need a `scale`.
 
     Raises:
         GoldenError: up to 20 faults in one error: `trec.columns`, `trec.grade` (no whole number of 32 bits),
             `trec.duplicate` (a document judged twice for one query), `trec.encoding`, `trec.empty`,
             `trec.not-text`.
     """
-    spans = cast("dict[str, tuple[list[str], list[int]]]", _read(data, _QRELS, where))
+    spans = cast("dict[str, tuple[list[str], list[int]]]", _read(data, _QRELS, where, scale or {}))
     return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades) in spans.items()}
 
 
-def _read(data: bytes, kind: _Kind, where: str) -> _Spans:
+def _read(data: bytes, kind: _Kind, where: str, scale: GradeScale | None = None) -> _Spans:
     """Ids and values by query; raises every fault the file has."""
     for magic, complaint in FOREIGN.items():
         if data.startswith(magic):
-            raise kind.error("trec.not-text", f"the file {complaint}.", where=where)
+            more = lfs_size(data) if magic == LFS_START else ""
+            raise kind.error("trec.not-text", f"the file {complaint}{more}.", where=where)
     text = data.removeprefix(BOM)
-    spans = _quick(text, kind)
+    spans = None if scale else _quick(text, kind)
     if spans is None or any(len(set(ids)) != len(ids) for ids, _ in spans.values()):
-        spans = _careful(text, kind, where)
+        spans = _careful(text, kind, where, scale or {})
     if not spans:
         raise kind.error(
             "trec.empty", f"the {kind.name} file is empty.", hint=f"A line is: {kind.shape}.", where=where
@@ -201,7 +206,7 @@ class _Fault(Struct, frozen=True):
     line: int = 0
 
 
-def _careful(data: bytes, kind: _Kind, where: str) -> _Spans:
+def _careful(data: bytes, kind: _Kind, where: str, scale: GradeScale) -> _Spans:
     """The content of a file read line by line; raises when any line is wrong."""
     spans: _Spans = {}
     faults: list[_Fault] = []
@@ -211,7 +216,7 @@ def _careful(data: bytes, kind: _Kind, where: str) -> _Spans:
         fields = line.split()
         if not fields or line.startswith(b"#"):
             continue
-        fault = _complaint(fields, kind)
+        fault = _complaint(fields, kind, scale)
         if not fault.code and first.setdefault((fields[0], fields[2]), number) != number:
             query, name = fields[0].decode(), fields[2].decode()
             before = first[fields[0], fields[2]]
@@ -223,17 +228,16 @@ def _careful(data: bytes, kind: _Kind, where: str) -> _Spans:
             continue
         ids, values = spans.setdefault(fields[0].decode(), ([], []))
         ids.append(fields[2].decode())
-        values.append(float(fields[4]) if kind is _RUN else int(fields[3]))
+        values.append(float(fields[4]) if kind is _RUN else whole_grade(fields[3].decode(), scale))
     if faults:
         _refuse(faults, kind, where)
     return spans
 
 
-_WHOLE = re.compile("[+-]?[0-9]{1,10}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def _complaint(fields: list[bytes], kind: _Kind) -> _Fault:
+def _complaint(fields: list[bytes], kind: _Kind, scale: GradeScale) -> _Fault:
     """What is wrong with one line taken by itself."""
     count = len(fields)
     if count < kind.columns or (count > kind.columns and not kind.more):
@@ -246,7 +250,11 @@ def _complaint(fields: list[bytes], kind: _Kind) -> _Fault:
         return _Fault("trec.encoding", "an id is not UTF-8.")
     written = fields[kind.value].decode(errors="replace")
     if kind is _QRELS:
-        if not _WHOLE.fullmatch(written) or abs(int(written)) > LARGEST_GRADE:
+        try:
+            grade = whole_grade(written, scale)
+        except ValueError as fault:
+            return _Fault("trec.grade", str(fault))
+        if abs(grade) > LARGEST_GRADE:
             return _Fault("trec.grade", f'the grade "{written}" is not a whole number of at most 32 bits.')
     elif not _DECIMAL.fullmatch(written) or not math.isfinite(float(written)):
         return _Fault("trec.score", f'the score "{written}" is not a finite number.')

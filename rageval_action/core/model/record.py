@@ -68,7 +68,7 @@ class GoldenInfo(Struct, frozen=True, kw_only=True):
     Attributes:
         queries: rows that took part.
         unreviewed: rows left out because nobody had accepted them.
-        sources: `human` / `synthetic` / `log` -> rows.
+        sources: `human` / `synthetic` / `log` / `unknown` -> rows.
     """
 
     path: str

@@ -17,7 +17,9 @@ UnitChoice: TypeAlias = Literal["auto", "document", "chunk", "evidence"]
 Grade: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 """How relevant, as large as trec_eval's 32 bits hold: 0 = judged not relevant, negative = not judged."""
 
-Source: TypeAlias = Literal["human", "synthetic", "log"]
+Source: TypeAlias = Literal["human", "synthetic", "log", "unknown"]
+"""Where a question comes from; `unknown` where nobody said."""
+
 Review: TypeAlias = Literal["accepted", "rejected", "pending"]
 
 
@@ -29,8 +31,8 @@ class Notice(Struct, frozen=True, kw_only=True):
     where: str = ""
 
 
-class QueryAcl(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who asks. An empty string names nobody."""
+class QueryAcl(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Who asks. An empty string names nobody; a misspelt field is refused, or access would go unchecked."""
 
     tenant: str = ""
     principal: str = ""
@@ -74,6 +76,7 @@ class Query(Struct, frozen=True, kw_only=True, omit_defaults=True):
         evidence: quotes to be found.
         answerable: False puts the query on the no-answer track.
         line: 1-based line (or row) in the golden file, 0 when the format has none.
+        file: the file that `line` counts in, where the set has several; else empty.
     """
 
     id: str
@@ -86,10 +89,11 @@ class Query(Struct, frozen=True, kw_only=True, omit_defaults=True):
     type: str = ""
     lang: str = ""
     acl: QueryAcl | None = None
-    source: Source = "human"
+    source: Source = "unknown"
     review: Review = "accepted"
     group: str = ""
     line: int = 0
+    file: str = ""
 
 
 class GoldenSet(Struct, frozen=True, kw_only=True):

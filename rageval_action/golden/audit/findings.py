@@ -18,11 +18,12 @@ Severity: TypeAlias = Literal["error", "warning", "info"]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row that a finding is about: its id, line, and what was seen there."""
+    """One row that a finding is about: its id, line (of `file`, where there are several), and what was seen there."""
 
     id: str
     line: int
     detail: str = ""
+    file: str = ""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -87,4 +88,4 @@ class Subject:
 
 def row(query: Query, detail: str = "") -> Row:
     """A query as a row of a finding."""
-    return Row(id=query.id, line=query.line, detail=detail)
+    return Row(id=query.id, line=query.line, detail=detail, file=query.file)

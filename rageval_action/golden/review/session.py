@@ -120,7 +120,7 @@ class Session:
                 id=str(row["id"]),
                 query=str(row["query"]),
                 review=_state(row),
-                source=str(row.get("source", "human")),
+                source=str(row.get("source", "unknown")),
                 type=str(row.get("type", "")),
             )
             for row in self._file
@@ -147,7 +147,7 @@ class Session:
             tags=tuple(row.get("tags", ())),
             type=str(row.get("type", "")),
             lang=str(row.get("lang", "")),
-            source=str(row.get("source", "human")),
+            source=str(row.get("source", "unknown")),
             line=self._lines[name],
             passages=tuple(passages[:MOST_PASSAGES]),
             left_out=max(0, len(passages) - MOST_PASSAGES),

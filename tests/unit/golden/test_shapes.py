@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rageval_action.core.labels.grade_scale import parse_grade_map
 from rageval_action.core.model.types import Chunk, Evidence, GoldenSet
 from rageval_action.errors import ConfigError, GoldenError
 from rageval_action.golden.field_names import parse_map
@@ -179,9 +180,9 @@ def test_smart_codes_are_never_read_as_gains(pair) -> None:
     assert error.code == "golden.unclear-grades"
     assert "negative code on line 2" in error.message
     assert "--grade-map" in error.hint
-    golden = pair(TOPICS, smart, grades={1: 4, 2: 3, 3: 2, 4: 1, -1: 0})
+    golden = pair(TOPICS, smart, grades=parse_grade_map("1=4,2=3,3=2,4=1,-1=0"))
     assert golden.queries[0].relevant == {"184": 3, "486": 0}
-    assert "not in the grade map" in refused(pair, TOPICS, smart, grades={1: 1}).message
+    assert "not in the grade map" in refused(pair, TOPICS, smart, grades={"1": 1}).message
     positive = ("qrels.txt", "1 184 2\n40 85 3\n225 7 1\n")
     assert refused(pair, TOPICS, positive).code == "golden.unclear-grades"
 
@@ -226,7 +227,9 @@ def test_unanswerable_rows_are_counted(read) -> None:
     assert [query.answerable for query in golden.queries] == [True, False]
     assert note(golden, "unanswerable").startswith("1 rows are unanswerable")
     silent = rows.replace(', "answerable": false', "")
-    assert "nothing says what should be found" in refused(read, "set.jsonl", silent).message
+    told = read("set.jsonl", silent)
+    assert [query.answerable for query in told.queries] == [True, False]
+    assert "1 rows name nothing to find" in note(told, "nothing-to-find")
 
 
 def test_rows_without_judgments_are_listed_not_dropped(read) -> None:

@@ -82,7 +82,10 @@ def test_ids_that_never_meet_name_a_near_miss(join) -> None:
 
 
 def test_a_repeated_text_is_noted_and_a_repeated_id_refused(join) -> None:
-    assert "golden.repeated-queries" in [notice.code for notice in join("1\ta\n2\ta\n").notices]
+    codes = [notice.code for notice in join("1\ta\n2\ta\n").notices]
+    assert "golden.conflicting-judgments" in codes
+    codes = [notice.code for notice in join("1\ta\n2\ta\n", "1 0 d 1\n2 0 d 1\n").notices]
+    assert "golden.repeated-queries" in codes
     with pytest.raises(GoldenError) as caught:
         join("1\ta\n2\tb\n1\tc\n")
     assert caught.value.code == "golden.duplicate-id"
@@ -97,7 +100,7 @@ def test_a_repeated_text_is_noted_and_a_repeated_id_refused(join) -> None:
         ("<top><num>1<title>x</top>\n<top><num>2<title>x", "topics.txt", "not closed"),
         ('{"_id": "1", "text": "a"}\n{"_id": "2"}', ":2", "`_id`"),
         ('{"_id": "1", "text": "a"}\n{"_id": ', ":2", "not JSON"),
-        ('["a"]', ":1", "an object with an id"),
+        ('["a"]', ":1", "a row is an object"),
     ],
 )
 def test_bad_topics_are_named_with_their_line(join, topics: str, where: str, words: str) -> None:
@@ -146,4 +149,6 @@ def test_the_real_corpora_are_read_whole(name: str, queries: int, repeated: int)
     golden = read_golden(f"topics={folder / 'queries.jsonl'},qrels={folder / 'qrels.tsv'}")
     assert len(golden.queries) == queries
     notes = {notice.code: notice.text for notice in golden.notices}
-    assert ("golden.repeated-queries" in notes) == bool(repeated)
+    assert ("golden.conflicting-judgments" in notes) == bool(repeated)
+    if repeated:
+        assert notes["golden.conflicting-judgments"].startswith(f"{repeated} rows repeat an earlier question")
