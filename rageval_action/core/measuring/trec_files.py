@@ -1,9 +1,9 @@
 """TREC run and qrels files, read strictly and written so that trec_eval gives our numbers.
 
 Both are lines of columns between blanks: `query Q0 document rank score tag` and `query 0 document grade`. A
-byte order mark, blank lines and lines that start with `#` are skipped; the rank is never read. The usual
-file takes the quick path, whole blocks at a time; at the first oddity the file is read again line by line,
-so that faults have line numbers.
+byte order mark, blank lines and lines that start with `#` are skipped. The scores order a run, as in trec_eval; the
+rank is only compared with them. The usual file takes the quick path, whole blocks at a time; at the first oddity the
+file is read again line by line, so that faults have line numbers.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct, structs
 
+from rageval_action.core.model.listed_order import trend
 from rageval_action.core.model.ranking import order
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from rageval_action.core.model.listed_order import Basis, Trend
 
 BLOCK = 1 << 17
 """Bytes read at a time on the quick path: small enough to stay in the processor's cache."""
@@ -49,9 +52,15 @@ class TrecRanking(Struct, frozen=True):
 
 
 class TrecRun(Struct, frozen=True):
-    """A run file: query id -> ranking, in order of first appearance."""
+    """A run file.
+
+    Attributes:
+        rankings: query id -> ranking, in order of first appearance.
+        trends: query id -> how the scores run by the rank column; by the lines where ranks are no numbers or all equal.
+    """
 
     rankings: dict[str, TrecRanking]
+    trends: dict[str, tuple[Trend, Basis]] = {}
 
 
 class _Kind(Struct, frozen=True, kw_only=True):
@@ -91,8 +100,8 @@ _QRELS = _Kind(
     error=GoldenError,
 )
 
-_Spans: TypeAlias = "dict[str, tuple[list[str], list[float]]]"
-"""Query -> its document ids and their values, in file order."""
+_Spans: TypeAlias = "dict[str, tuple[list[str], list[float], list[bytes]]]"
+"""Query -> its document ids, their values and, of a run, the ranks as written, in file order."""
 
 
 def parse_run(data: bytes, *, where: str) -> TrecRun:
@@ -103,12 +112,29 @@ def parse_run(data: bytes, *, where: str) -> TrecRun:
             `trec.duplicate` (a document twice for one query), `trec.encoding`, `trec.empty`, `trec.not-text`.
     """
     rankings: dict[str, TrecRanking] = {}
-    for query, (ids, scores) in _read(data, _RUN, where).items():
-        if not all(map(operator.gt, scores, scores[1:])):
+    trends: dict[str, tuple[Trend, Basis]] = {}
+    spans = _read(data, _RUN, where)
+    counted = [b"%d" % number for number in range(max(len(ids) for ids, _, _ in spans.values()) + 1)]
+    for query, (ids, scores, ranks) in spans.items():
+        falling = all(map(operator.gt, scores, scores[1:]))
+        if falling and len(ids) > 1 and ranks in (counted[1 : len(ids) + 1], counted[: len(ids)]):
+            trends[query] = "falling", "rank"
+        else:
+            trends[query] = trend(scores, _numbers(ranks))
+        if not falling:
             best_first = order(ids, scores)
             ids[:], scores[:] = [ids[at] for at in best_first], [scores[at] for at in best_first]
         rankings[query] = TrecRanking(ids, scores)
-    return TrecRun(rankings)
+    return TrecRun(rankings, trends)
+
+
+def _numbers(ranks: Sequence[bytes]) -> list[float] | None:
+    """The ranks of one query, or None where one is no finite number."""
+    try:
+        numbers = [float(rank) for rank in ranks]
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 def parse_qrels(data: bytes, *, where: str) -> dict[str, dict[str, int]]:
@@ -119,8 +145,8 @@ def parse_qrels(data: bytes, *, where: str) -> dict[str, dict[str, int]]:
             `trec.duplicate` (a document judged twice for one query), `trec.encoding`, `trec.empty`,
             `trec.not-text`.
     """
-    spans = cast("dict[str, tuple[list[str], list[int]]]", _read(data, _QRELS, where))
-    return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades) in spans.items()}
+    spans = cast("dict[str, tuple[list[str], list[int], list[bytes]]]", _read(data, _QRELS, where))
+    return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades, _) in spans.items()}
 
 
 def _read(data: bytes, kind: _Kind, where: str) -> _Spans:
@@ -130,7 +156,7 @@ def _read(data: bytes, kind: _Kind, where: str) -> _Spans:
             raise kind.error("trec.not-text", f"the file {complaint}.", where=where)
     text = data.removeprefix(BOM)
     spans = _quick(text, kind)
-    if spans is None or any(len(set(ids)) != len(ids) for ids, _ in spans.values()):
+    if spans is None or any(len(set(ids)) != len(ids) for ids, _, _ in spans.values()):
         spans = _careful(text, kind, where)
     if not spans:
         raise kind.error(
@@ -163,12 +189,14 @@ def _quick(data: bytes, kind: _Kind) -> _Spans | None:
             # JSON's numbers are stricter than Python's, and this parser is four times as fast.
             values = kind.decoder.decode(b"[" + b",".join(fields[kind.value :: columns]) + b"]")
             ids = list(map(bytes.decode, fields[2::columns]))
+            ranks = fields[3::columns] if kind is _RUN else []
             start = 0
             for raw_query, same in groupby(fields[0::columns]):
                 stop = start + len(list(same))
-                query_ids, query_values = spans.setdefault(raw_query.decode(), ([], []))
+                query_ids, query_values, query_ranks = spans.setdefault(raw_query.decode(), ([], [], []))
                 query_ids += ids[start:stop]
                 query_values += values[start:stop]
+                query_ranks += ranks[start:stop]
                 start = stop
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
@@ -221,9 +249,10 @@ def _careful(data: bytes, kind: _Kind, where: str) -> _Spans:
         if fault.code:
             faults.append(structs.replace(fault, line=number))
             continue
-        ids, values = spans.setdefault(fields[0].decode(), ([], []))
+        ids, values, ranks = spans.setdefault(fields[0].decode(), ([], [], []))
         ids.append(fields[2].decode())
         values.append(float(fields[4]) if kind is _RUN else int(fields[3]))
+        ranks.append(fields[3])
     if faults:
         _refuse(faults, kind, where)
     return spans
