@@ -63,10 +63,11 @@ def test_ranks_that_contradict_the_scores_are_told_and_do_not_count(folder: Path
     assert warnings() == []
     before = as_json(folder)["measures"]
     (folder / "run.txt").write_text(RUN.replace(" b 1 3 ", " b 3 3 ").replace(" a 3 2 ", " a 1 2 "))
-    assert warnings() == [
+    told = (
         "the rank column contradicts the scores in 1 of 1 query: the scores decide, as in trec_eval. "
         "Distances must be negated before they are scored."
-    ]
+    )
+    assert warnings() == [told]
     assert as_json(folder)["measures"] == before
 
 

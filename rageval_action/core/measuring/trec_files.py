@@ -100,8 +100,15 @@ _QRELS = _Kind(
     error=GoldenError,
 )
 
-_Spans: TypeAlias = "dict[str, tuple[list[str], list[float], list[bytes]]]"
-"""Query -> its document ids, their values and, of a run, the ranks as written, in file order."""
+_Spans: TypeAlias = "dict[str, tuple[list[str], list[float]]]"
+"""Query -> its document ids and their values, in file order."""
+
+
+class _Content(Struct, frozen=True):
+    """What a file holds; `counted` when the ranks of every query are 1, 2, 3, … in file order."""
+
+    spans: _Spans
+    counted: bool = False
 
 
 def parse_run(data: bytes, *, where: str) -> TrecRun:
@@ -111,21 +118,32 @@ def parse_run(data: bytes, *, where: str) -> TrecRun:
         RecordError: up to 20 faults in one error: `trec.columns`, `trec.score` (no number, or not finite),
             `trec.duplicate` (a document twice for one query), `trec.encoding`, `trec.empty`, `trec.not-text`.
     """
+    content = _read(data, _RUN, where)
+    written = {} if content.counted else _written_ranks(data)
     rankings: dict[str, TrecRanking] = {}
     trends: dict[str, tuple[Trend, Basis]] = {}
-    spans = _read(data, _RUN, where)
-    counted = [b"%d" % number for number in range(max(len(ids) for ids, _, _ in spans.values()) + 1)]
-    for query, (ids, scores, ranks) in spans.items():
+    for query, (ids, scores) in content.spans.items():
         falling = all(map(operator.gt, scores, scores[1:]))
-        if falling and len(ids) > 1 and ranks in (counted[1 : len(ids) + 1], counted[: len(ids)]):
-            trends[query] = "falling", "rank"
+        if content.counted:
+            trends[query] = ("falling" if falling and len(ids) > 1 else trend(scores)[0]), "rank"
         else:
-            trends[query] = trend(scores, _numbers(ranks))
+            trends[query] = trend(scores, _numbers(written[query]))
         if not falling:
             best_first = order(ids, scores)
             ids[:], scores[:] = [ids[at] for at in best_first], [scores[at] for at in best_first]
         rankings[query] = TrecRanking(ids, scores)
     return TrecRun(rankings, trends)
+
+
+def _written_ranks(data: bytes) -> dict[str, list[bytes]]:
+    """The rank column of a run that was read without a fault, by query."""
+    found: dict[str, list[bytes]] = {}
+    for raw in data.splitlines():
+        line = raw.removeprefix(BOM)
+        fields = line.split()
+        if fields and not line.startswith(b"#"):
+            found.setdefault(fields[0].decode(), []).append(fields[3])
+    return found
 
 
 def _numbers(ranks: Sequence[bytes]) -> list[float] | None:
@@ -145,24 +163,24 @@ def parse_qrels(data: bytes, *, where: str) -> dict[str, dict[str, int]]:
             `trec.duplicate` (a document judged twice for one query), `trec.encoding`, `trec.empty`,
             `trec.not-text`.
     """
-    spans = cast("dict[str, tuple[list[str], list[int], list[bytes]]]", _read(data, _QRELS, where))
-    return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades, _) in spans.items()}
+    spans = cast("dict[str, tuple[list[str], list[int]]]", _read(data, _QRELS, where).spans)
+    return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades) in spans.items()}
 
 
-def _read(data: bytes, kind: _Kind, where: str) -> _Spans:
+def _read(data: bytes, kind: _Kind, where: str) -> _Content:
     """Ids and values by query; raises every fault the file has."""
     for magic, complaint in FOREIGN.items():
         if data.startswith(magic):
             raise kind.error("trec.not-text", f"the file {complaint}.", where=where)
     text = data.removeprefix(BOM)
-    spans = _quick(text, kind)
-    if spans is None or any(len(set(ids)) != len(ids) for ids, _, _ in spans.values()):
-        spans = _careful(text, kind, where)
-    if not spans:
+    content = _quick(text, kind)
+    if content is None or any(len(set(ids)) != len(ids) for ids, _ in content.spans.values()):
+        content = _Content(_careful(text, kind, where))
+    if not content.spans:
         raise kind.error(
             "trec.empty", f"the {kind.name} file is empty.", hint=f"A line is: {kind.shape}.", where=where
         )
-    return spans
+    return content
 
 
 def _blocks(data: bytes) -> Iterator[bytes]:
@@ -175,12 +193,14 @@ def _blocks(data: bytes) -> Iterator[bytes]:
         start = stop
 
 
-def _quick(data: bytes, kind: _Kind) -> _Spans | None:
+def _quick(data: bytes, kind: _Kind) -> _Content | None:
     """The content of a file whose lines all have the same columns, or None when a careful look is due."""
     columns = len(data[: data.find(b"\n") + 1 or len(data)].split())
     if columns != kind.columns and not (kind.more and columns > kind.columns):
         return None
     spans: _Spans = {}
+    numbers: list[bytes] = []
+    counted = kind is _RUN
     for block in _blocks(data):
         if not _is_regular(block, columns):
             return None
@@ -189,20 +209,23 @@ def _quick(data: bytes, kind: _Kind) -> _Spans | None:
             # JSON's numbers are stricter than Python's, and this parser is four times as fast.
             values = kind.decoder.decode(b"[" + b",".join(fields[kind.value :: columns]) + b"]")
             ids = list(map(bytes.decode, fields[2::columns]))
-            ranks = fields[3::columns] if kind is _RUN else []
+            ranks = fields[3::columns]
             start = 0
             for raw_query, same in groupby(fields[0::columns]):
                 stop = start + len(list(same))
-                query_ids, query_values, query_ranks = spans.setdefault(raw_query.decode(), ([], [], []))
+                query_ids, query_values = spans.setdefault(raw_query.decode(), ([], []))
                 query_ids += ids[start:stop]
                 query_values += values[start:stop]
-                query_ranks += ranks[start:stop]
+                if counted:
+                    have = len(query_ids)
+                    numbers += [b"%d" % number for number in range(len(numbers) + 1, have + 1)]
+                    counted = ranks[start:stop] == numbers[have - stop + start : have]
                 start = stop
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         if len(values) != len(ids):
             return None
-    return spans
+    return _Content(spans, counted)
 
 
 def _is_regular(block: bytes, columns: int) -> bool:
@@ -249,10 +272,9 @@ def _careful(data: bytes, kind: _Kind, where: str) -> _Spans:
         if fault.code:
             faults.append(structs.replace(fault, line=number))
             continue
-        ids, values, ranks = spans.setdefault(fields[0].decode(), ([], [], []))
+        ids, values = spans.setdefault(fields[0].decode(), ([], []))
         ids.append(fields[2].decode())
         values.append(float(fields[4]) if kind is _RUN else int(fields[3]))
-        ranks.append(fields[3])
     if faults:
         _refuse(faults, kind, where)
     return spans
