@@ -18,7 +18,7 @@ from rageval_action.errors import RagevalError
 from rageval_action.github.api import Api
 from rageval_action.github.repository import FileAbsent, FileFound, file_at
 from rageval_action.github.workflow_steps import named, step_inputs
-from rageval_action.golden.input_files import parse_location
+from rageval_action.golden.input_files import files_named, find
 from rageval_action.option_values import read_input
 
 GOLDEN_BYTES = 100_000_000
@@ -179,13 +179,16 @@ def copy_golden(base: Base, location: str, folder: Path) -> str:
     if Path(location).is_dir():
         kept = [name for name in BEIR if _copy(base, f"{location}/{name}", folder / name)]
         return str(folder) if BEIR[0] in kept and len(kept) > 1 else ""
-    copies = {role: folder / f"{role}{Path(path).suffix}" for role, path in parse_location(location).items()}
-    for role, path in parse_location(location).items():
-        if not _copy(base, path, copies[role]):
+    if any(mark in location for mark in "*?["):
+        return ""  # which files the base had of this pattern cannot be told from the head's checkout
+    pieces = []
+    for number, place in enumerate(find(location)):
+        copies = {role: folder / f"{number}-{role}{Path(path).suffix}" for role, path in place.files.items()}
+        if not all(_copy(base, path, copies[role]) for role, path in place.files.items()):
             return ""
-    return (
-        str(copies["rows"]) if copies.keys() == {"rows"} else ",".join(f"{r}={p}" for r, p in copies.items())
-    )
+        named = ",".join(f"{role}={path}" for role, path in copies.items())
+        pieces.append(str(copies["rows"]) if copies.keys() == {"rows"} else named)
+    return "\n".join(pieces)
 
 
 def _copy(base: Base, path: str, target: Path) -> bool:
@@ -206,7 +209,7 @@ def has_golden(base: Base, own: Config, environ: Mapping[str, str]) -> bool:
     """
     for location in golden_places(base, own, environ):
         beir = Path(location).is_dir()
-        paths = [f"{location}/{BEIR[0]}"] if beir else list(parse_location(location).values())
+        paths = [f"{location}/{BEIR[0]}"] if beir else files_named(location)
         if all((inside := base.root.inside(path)) and _is_there(base, inside) for path in paths):
             return True
     return False

@@ -106,6 +106,7 @@ def _report(
         measures={str(one): _scores(values[one], queries if per_query else []) for one in measures},
         warnings=(
             *_mismatches(judgments, run),
+            *_ranks(judgments, run),
             *_unmeasured(queries, seen.relevant.tolist(), level),
             *_ties(rankings, measures),
             *_undefined(values),
@@ -144,6 +145,19 @@ def _mismatches(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notic
     if unjudged:
         text = f"{_named(unjudged)} of the run not in the qrels: left out."
         yield Notice(code="trec.without-judgments", text=text)
+
+
+def _ranks(judgments: Mapping[str, object], run: TrecRun) -> Iterator[Notice]:
+    """trec_eval ignores the rank column; where it contradicts the scores, they may be distances."""
+    found = [run.trends[query] for query in judgments if query in run.trends]
+    ranked = [one for one, basis in found if basis == "rank" and one != "level"]
+    against = sum(one != "falling" for one in ranked)
+    if against:
+        text = (
+            f"the rank column contradicts the scores in {against} of {lists.queries(len(ranked))}: "
+            "the scores decide, as in trec_eval. Distances must be negated before they are scored."
+        )
+        yield Notice(code="trec.rank-contradicts", text=text)
 
 
 def _unmeasured(queries: Sequence[str], relevant: Sequence[int], level: int) -> Iterator[Notice]:

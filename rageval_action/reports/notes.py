@@ -20,6 +20,8 @@ WATCHED = ("model", "chunker", "corpus", "retriever", "golden set")
 """What a reader wants to hear of, changed or not."""
 
 CAVEATS = (
+    "labels.dangling",
+    "labels.damaged",
     "corpus.rechunked",
     "corpus.replaced",
     "labels.rewritten",

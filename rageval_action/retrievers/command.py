@@ -23,6 +23,7 @@ from rageval_action.retrievers.external import AnswerError, Filler, question, re
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.progress import say, track
+from rageval_action.retrievers.score_direction import ScoreDirection, ScoreReader
 
 GIVE_UP, NEVER = 5, 3
 """Processes lost in a row after which no query is asked any more; the second when none ever answered."""
@@ -40,9 +41,10 @@ class CommandRetriever:
     """One process for all queries, restarted after it hung or died.
 
     Options: `command` (a list of words, or a line that is split as a shell would, but no shell runs), `cwd`,
-    `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have), `uid`
-    (whom it runs as when we are root). The first query is asked once before the clock starts. After five failures in a
-    row that needed a new process, or three when there was no answer before, the remaining queries are not asked.
+    `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have),
+    `uid` (whom it runs as when we are root), `scores` (similarity, distance: whether a larger or a smaller score is
+    better). The first query is asked once before the clock starts. After five failures in a row that needed a new
+    process, or three when there was no answer before, the remaining queries are not asked.
     """
 
     name = "command"
@@ -56,6 +58,7 @@ class CommandRetriever:
         self._start_timeout_s = options.number("start_timeout_s", 120.0, least=0.01)
         self._pass_env = options.names("pass_env", "")
         self._user = options.integer("uid", NOBODY, least=1, most=2**31 - 1)
+        self._direction = ScoreDirection.of(options)
         options.finish()
         self._options = options
         self._context = context
@@ -64,13 +67,15 @@ class CommandRetriever:
 
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """Ask for every query; a failure costs the query it happens to."""
-        filler = Filler(self._context)
+        filler, scores = Filler(self._context), ScoreReader(self._direction)
         with confined(self._pass_env, self._folder, user=self._user, environ=self._environ) as how:
             limits = Limits(timeout_s=self._timeout_s, start_timeout_s=self._start_timeout_s)
             talk = _Talk(self._arguments, self._folder, how, limits)
             try:
                 warm_up = talk.warm_up(queries, depth)
-                rankings = [talk.rank(query, depth, filler) for query in track(queries, "asking the command")]
+                rankings = [
+                    talk.rank(query, depth, filler, scores) for query in track(queries, "asking the command")
+                ]
             finally:
                 talk.end()
         return Run(
@@ -79,7 +84,7 @@ class CommandRetriever:
             parameters=self._options.recorded | {"isolation": how.isolation},
             depth=depth,
             warm_up=warm_up,
-            notices=filler.notices(),
+            notices=(*filler.notices(), *scores.notices(f"retriever {self.name}")),
         )
 
     def _command(self, options: Options) -> list[str]:
@@ -139,7 +144,7 @@ class _Talk:
             reminder.cancel()
         return len(queries[:1])
 
-    def rank(self, query: Query, depth: int, filler: Filler) -> Ranking:
+    def rank(self, query: Query, depth: int, filler: Filler, scores: ScoreReader) -> Ranking:
         """One query's ranking."""
         if query.id in self._lost:
             return filler.failed(query, self._lost.pop(query.id))
@@ -151,7 +156,7 @@ class _Talk:
             return filler.failed(query, f"not asked: {why}")
         began = time.perf_counter()
         try:
-            results = read_results(self._ask(query, depth))
+            results = scores.read(read_results(self._ask(query, depth)))
         except AnswerError as error:
             spent = (time.perf_counter() - began) * 1000
             return filler.failed(query, str(error), {"retrieve": spent, "total": spent})

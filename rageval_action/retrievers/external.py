@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import msgspec
+from msgspec import Struct
 
+from rageval_action.core.model.listed_order import Basis, Trend, trend
 from rageval_action.core.model.types import Hit, Notice, Query, Ranking
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.ranking import Corpus, ordered
@@ -25,41 +27,90 @@ class AnswerError(Exception):
     """Why an answer cannot be used; its text is the query's error."""
 
 
-def read_results(found: object) -> list[tuple[str, float]]:
-    """Ids with scores out of decoded JSON, in trec_eval's order.
+class Answer(Struct, frozen=True):
+    """What a system answered to one query.
 
-    Accepts a list of ids (best first), of `[id, score]`, or of objects with `id` and perhaps `score`. Without
-    scores the order given stands, as 1/rank. A repeated id keeps its first place (the caller counts them).
+    Attributes:
+        results: ids with scores in the order listed; without scores in the answer, 1/rank.
+        scored: whether the answer has scores.
+        trend: how its scores run from the best place to the last.
+    """
+
+    results: list[tuple[str, float]]
+    scored: bool = False
+    trend: tuple[Trend, Basis] = ("level", "list")
+
+
+class _Entry(Struct, frozen=True):
+    """One result as listed."""
+
+    id: str
+    score: float | None = None
+    rank: float | None = None
+
+
+def read_results(found: object) -> Answer:
+    """Ids with scores out of decoded JSON.
+
+    Accepts a list of ids (best first), of `[id, score]`, or of objects with `id` and perhaps `score` and `rank`.
+    Without scores the ranks decide, else the order given; equal ranks are equal scores. A repeated id keeps its first
+    place (the caller counts them).
 
     Raises:
-        AnswerError: anything else, a score that is not finite, scores for some results only.
+        AnswerError: anything else, a score or rank that is not a finite number, or that only some results have.
     """
     if not isinstance(found, list):
         raise AnswerError(f"the results are not a list but {type(found).__name__}")
     if len(found) > MAX_RESULTS:
         raise AnswerError(f"{len(found)} results are more than {MAX_RESULTS}")
     entries = [_entry(item, place) for place, item in enumerate(found, 1)]
-    scored = [(name, score) for name, score in entries if score is not None]
-    if len(scored) == len(entries):
-        return scored
-    if scored:
-        raise AnswerError("some results have a score and some have none")
-    return [(name, 1.0 / rank) for rank, (name, _) in enumerate(entries, 1)]
+    names = [entry.id for entry in entries]
+    scores = _column([entry.score for entry in entries], "score")
+    ranks = _column([entry.rank for entry in entries], "rank")
+    if scores:
+        first = sorted({name: at for at, name in reversed(list(enumerate(names)))}.values())
+        found = trend([scores[at] for at in first], [ranks[at] for at in first] if ranks else None)
+        return Answer(list(zip(names, scores, strict=True)), scored=True, trend=found)
+    places = _places(ranks) if ranks else range(1, len(names) + 1)
+    return Answer([(name, 1.0 / place) for name, place in zip(names, places, strict=True)])
 
 
-def _entry(item: object, place: int) -> tuple[str, float | None]:
-    name, score = item, None
+def _column(values: Sequence[float | None], what: str) -> list[float]:
+    """All values, or none where no result has one."""
+    there = [value for value in values if value is not None]
+    if there and len(there) < len(values):
+        raise AnswerError(f"some results have a {what} and some have none")
+    return there
+
+
+def _places(ranks: Sequence[float]) -> list[int]:
+    """1 for the smallest rank and on; equal ranks share their first place."""
+    ordered_ranks = sorted(ranks)
+    first = {rank: place for place, rank in reversed(list(enumerate(ordered_ranks, 1)))}
+    return [first[rank] for rank in ranks]
+
+
+def _entry(item: object, place: int) -> _Entry:
+    name, score, rank = item, None, None
     if isinstance(item, dict):
-        name, score = item.get("id"), item.get("score")
+        name, score, rank = item.get("id"), item.get("score"), item.get("rank")
     elif isinstance(item, list) and len(item) == 2:
         name, score = item
     if isinstance(name, bool) or not isinstance(name, (str, int)) or name == "":
         raise AnswerError(f"result {place} has no id")
-    if score is None:
-        return str(name), None
-    if not finite(score):
-        raise AnswerError(f"the score of result {place} is not a finite number")
-    return str(name), float(score)
+    return _Entry(
+        str(name),
+        _number(score, f"the score of result {place}"),
+        _number(rank, f"the rank of result {place}"),
+    )
+
+
+def _number(value: object, what: str) -> float | None:
+    if value is None:
+        return None
+    if not finite(value):
+        raise AnswerError(f"{what} is not a finite number")
+    return float(value)
 
 
 def finite(value: object) -> TypeGuard[int | float]:
@@ -85,7 +136,7 @@ class Filler:
     def ranking(
         self, query: Query, results: Sequence[tuple[str, float]], depth: int, latency: Mapping[str, float]
     ) -> Ranking:
-        """The ranking, or a failed one; `results` as `read_results` gives them."""
+        """The ranking, or a failed one; of `results` a larger score is better."""
         named = self._named(results)
         if results and not any(self._known(name) for name in named):
             first = next(iter(named))

@@ -12,10 +12,11 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from rageval_action.core.model.types import Query, Ranking, Run
-from rageval_action.retrievers.external import AnswerError, Filler, read_results
+from rageval_action.retrievers.external import Answer, AnswerError, Filler, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.progress import track
+from rageval_action.retrievers.score_direction import ScoreDirection, ScoreReader
 from rageval_action.retrievers.templates import at, fill_template, fill_text, path, values_of
 from rageval_action.transport import Client, TransportError, public
 
@@ -30,9 +31,10 @@ class HttpRetriever:
     `{acl.tenant}`,
     `{acl.principal}` and `{acl.groups}` stand for values (a string that is nothing but a placeholder
     becomes the
-    value itself, a number or a list); `results_path`, `id_path`, `score_path` (dotted names and numbers; an
-    empty
-    score path takes the order given); `header.NAME` with `${VARIABLE}` for a key; `timeout_s`, `retries`,
+    value itself, a number or a list); `results_path`, `id_path`, `score_path`, `rank_path` (dotted names and
+    numbers; an
+    empty score path takes the order given); `scores` (similarity, distance: whether a larger or a smaller score is
+    better); `header.NAME` with `${VARIABLE}` for a key; `timeout_s`, `retries`,
     `concurrency`. With GET the placeholders stand in the URL, escaped.
 
     After ten queries in a row without any answer the remaining ones are not asked.
@@ -45,8 +47,9 @@ class HttpRetriever:
         self._body = _template(options)
         self._paths = tuple(
             path(options.text(f"{name}_path", default))
-            for name, default in (("results", "results"), ("id", "id"), ("score", "score"))
+            for name, default in (("results", "results"), ("id", "id"), ("score", "score"), ("rank", "rank"))
         )
+        self._direction = ScoreDirection.of(options)
         self._concurrency = options.integer("concurrency", 4, least=1, most=64)
         headers = options.headers()
         try:
@@ -68,7 +71,7 @@ class HttpRetriever:
 
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """Ask for every query; a failure costs the query it happens to."""
-        filler = Filler(self._context)
+        filler, scores = Filler(self._context), ScoreReader(self._direction)
         rankings: list[Ranking] = []
         pool = ThreadPoolExecutor(self._concurrency)
         try:
@@ -79,7 +82,7 @@ class HttpRetriever:
                 rankings.append(
                     filler.failed(query, found, latency)
                     if isinstance(found, str)
-                    else filler.ranking(query, found, depth, latency)
+                    else filler.ranking(query, scores.read(found), depth, latency)
                 )
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # whoever stops us does not wait for the service
@@ -89,15 +92,15 @@ class HttpRetriever:
             parameters=self._parameters,
             depth=depth,
             cost={"retrieve_calls": float(len(queries))},
-            notices=filler.notices(),
+            notices=(*filler.notices(), *scores.notices("retriever http")),
         )
 
-    def _ask(self, query: Query, depth: int) -> tuple[list[tuple[str, float]] | str, dict[str, float]]:
+    def _ask(self, query: Query, depth: int) -> tuple[Answer | str, dict[str, float]]:
         """Results, or why there are none, and the times."""
         if self._silent >= GIVE_UP:
             return f"not asked: {GIVE_UP} queries in a row got no answer", {}
         began = time.perf_counter()
-        found: list[tuple[str, float]] | str
+        found: Answer | str
         try:
             found = self._results(self._request(query, depth))
             self._count(silent=False)
@@ -122,14 +125,21 @@ class HttpRetriever:
             return self._client.request("GET", fill_text(target, values, lambda text: quote(text, safe="")))
         return self._client.request("POST", target, fill_template(self._body, values))
 
-    def _results(self, answer: Any) -> list[tuple[str, float]]:
-        results, name, score = self._paths
+    def _results(self, answer: Any) -> Answer:
+        results, name, score, rank = self._paths
         found = at(answer, results)
         if not isinstance(found, list):
             raise AnswerError(f"the answer has no list at {'.'.join(results) or 'its top'}")
-        if not score:
-            return read_results([at(item, name) for item in found])
-        return read_results([{"id": at(item, name), "score": at(item, score)} for item in found])
+        return read_results(
+            [
+                {
+                    "id": at(item, name),
+                    "score": at(item, score) if score else None,
+                    "rank": at(item, rank) if rank else None,
+                }
+                for item in found
+            ]
+        )
 
 
 def _template(options: Options) -> object:

@@ -15,7 +15,7 @@ class PythonRetriever(CommandRetriever):
     Options: `function`; `path` (folders to import from, the current one by default); `python` (the
     interpreter, ours
     by default: one with the team's packages can be named); and those of `command` but `command` itself. The
-    function returns ids, `(id, score)` pairs or mappings with `id` and `score`, best first.
+    function returns ids, `(id, score)` pairs or mappings with `id` and perhaps `score` and `rank`, best first.
     """
 
     name = "python"

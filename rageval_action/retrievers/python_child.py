@@ -39,18 +39,18 @@ def answer(function: Any, asked: dict[str, Any], *, takes_acl: bool) -> dict[str
 
 
 def plain(item: Any) -> Any:
-    """An id, an (id, score) pair or a mapping with id and score, as JSON has it."""
+    """An id, an (id, score) pair or a mapping with id, score and rank, as JSON has it."""
     if isinstance(item, (str, int)):
         return item
     if isinstance(item, dict):
-        return {"id": item["id"], "score": number(item.get("score"))}
+        return {"id": item["id"], "score": number(item.get("score")), "rank": number(item.get("rank"))}
     name, score = item
     return [name, number(score)]
 
 
-def number(value: Any) -> float | None:
-    """A score as a plain float (numpy's are not JSON)."""
-    return None if value is None else float(value)
+def number(value: Any) -> Any:
+    """A score or rank as a plain float (numpy's are not JSON)."""
+    return value if value is None or isinstance(value, bool) else float(value)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,18 @@ from rageval_action.core.measuring.trec_files import parse_run
 from rageval_action.core.model.record import FILE_CHECKSUM
 from rageval_action.core.model.types import Notice, Query, Ranking, Run
 from rageval_action.errors import ConfigError
-from rageval_action.retrievers.external import AnswerError, Filler, finite, read_results
+from rageval_action.retrievers.external import Answer, AnswerError, Filler, finite, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
+from rageval_action.retrievers.score_direction import ScoreDirection, ScoreReader
 
 MAX_BYTES = 2 << 30
 
 
 class _Row(Struct, frozen=True, kw_only=True):
-    """What the file says about one query: results as `read_results` gives them, or an error."""
+    """What the file says about one query: what was answered, or an error."""
 
-    results: list[tuple[str, float]] = []
+    answer: Answer = Answer([])
     error: str = ""
     latency: dict[str, float] = {}
 
@@ -33,7 +34,8 @@ class _Row(Struct, frozen=True, kw_only=True):
 class RunFileRetriever:
     """Reads rankings from a file.
 
-    Options: `file`; `format` (auto, trec, jsonl). A JSON line is `{"query_id": "q1", "results": [{"id": "c7",
+    Options: `file`; `format` (auto, trec, jsonl); `scores` (similarity, distance: whether a larger or a smaller score
+    is better). A JSON line is `{"query_id": "q1", "results": [{"id": "c7",
     "score": 0.8}, …]}`, where `id` may stand for `query_id` and `hits` for `results` (as `rageval retrieve`
     writes it), with `latency_ms` and `error` if there are any. A query without a line in a TREC run got no
     results, as trec_eval has it; in a JSON lines file it failed. A JSON line that cannot be read costs its query, since
@@ -44,6 +46,7 @@ class RunFileRetriever:
         options = Options("run-file", context.options, context.environ)
         self._file = Path(options.text("file"))
         form = options.text("format", "auto", choices=("auto", "trec", "jsonl"))
+        self._direction = ScoreDirection.of(options)
         options.finish()
         self._context = context
         data = _content(self._file)
@@ -55,28 +58,32 @@ class RunFileRetriever:
 
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """The file's rankings for these queries."""
-        filler = Filler(self._context)
-        rankings = tuple(self._ranking(query, depth, filler) for query in queries)
+        filler, scores = Filler(self._context), ScoreReader(self._direction)
+        rankings = tuple(self._ranking(query, depth, filler, scores) for query in queries)
         deepest = max((len({hit.doc for hit in ranking.hits}) for ranking in rankings), default=0)
         return Run(
             rankings=rankings,
             retriever="run-file",
             parameters=self._parameters,
             depth=min(depth, deepest) or depth,
-            notices=(*filler.notices(), *self._told(queries, depth, deepest)),
+            notices=(
+                *filler.notices(),
+                *scores.notices(str(self._file)),
+                *self._told(queries, depth, deepest),
+            ),
         )
 
     def without_row(self, queries: Sequence[Query]) -> list[str]:
         """Ids of the queries about which the file says nothing; an empty list of results is an answer."""
         return [query.id for query in queries if query.id not in self._rows]
 
-    def _ranking(self, query: Query, depth: int, filler: Filler) -> Ranking:
+    def _ranking(self, query: Query, depth: int, filler: Filler, scores: ScoreReader) -> Ranking:
         row = self._rows.get(query.id)
         if row is None:
             row = _Row(error="the run file has no line for this query" if self._jsonl else "")
         if row.error:
             return filler.failed(query, row.error, row.latency)
-        return filler.ranking(query, row.results, depth, row.latency)
+        return filler.ranking(query, scores.read(row.answer), depth, row.latency)
 
     def _told(self, queries: Sequence[Query], depth: int, deepest: int) -> list[Notice]:
         told = []
@@ -114,7 +121,13 @@ def _content(path: Path) -> bytes:
 def _trec(data: bytes, where: str) -> dict[str, _Row]:
     run = parse_run(data, where=where)
     return {
-        query: _Row(results=list(zip(ranking.ids, map(float, ranking.scores), strict=True)))
+        query: _Row(
+            answer=Answer(
+                list(zip(ranking.ids, map(float, ranking.scores), strict=True)),
+                scored=True,
+                trend=run.trends[query],
+            )
+        )
         for query, ranking in run.rankings.items()
     }
 
@@ -166,6 +179,6 @@ def _answer(entry: Mapping[str, Any]) -> _Row:
     if entry.get("error"):
         return _Row(error=str(entry["error"])[:500], latency=latency)
     try:
-        return _Row(results=read_results(entry.get("results", entry.get("hits", []))), latency=latency)
+        return _Row(answer=read_results(entry.get("results", entry.get("hits", []))), latency=latency)
     except AnswerError as error:
         return _Row(error=str(error), latency=latency)

@@ -75,15 +75,20 @@ class ServerRetriever(StoreRetriever):
         return [(str(name), score) for name, score in named]
 
 
+QDRANT_SIGNS = {"cosine": 1.0, "dot": 1.0, "euclid": -1.0, "manhattan": -1.0}
+"""Distance of a collection -> what turns its scores into ones of which the larger is better."""
+
+
 class QdrantRetriever(ServerRetriever):
     """`POST /collections/NAME/points/query`.
 
-    Options beside the common ones: `collection`, `using` (a named vector), `exact`, `hnsw_ef`, `distance` (cosine, dot,
-    euclid: only the last makes smaller scores better). Ids are numbers or UUIDs there: `id: payload.chunk_id` names
-    the payload field that holds the chunk's own.
+    Options beside the common ones: `collection`, `using` (a named vector), `exact`, `hnsw_ef`, `distance` (cosine,
+    dot, euclid, manhattan: of the last two a smaller score is better). Ids are numbers or UUIDs there: `id:
+    payload.chunk_id` names the payload field that holds the chunk's own.
     """
 
     name = "qdrant"
+    direction_cure = "Set `distance: euclid` or `distance: manhattan`, whichever the collection uses."
 
     def settings(self, options: Options) -> None:
         """Read Qdrant's own options."""
@@ -91,11 +96,8 @@ class QdrantRetriever(ServerRetriever):
         self._using = options.text("using", "")
         self._exact = options.flag("exact", default=False)
         self._ef = options.integer("hnsw_ef", 0)
-        self._sign = (
-            -1.0
-            if options.text("distance", "cosine", choices=("cosine", "dot", "euclid")) == "euclid"
-            else 1.0
-        )
+        distance = options.text("distance", "cosine", choices=tuple(QDRANT_SIGNS))
+        self._sign = QDRANT_SIGNS[distance]
 
     def request(self, query: Query, vector: NDArray[np.float32], limit: int) -> tuple[str, dict[str, Any]]:
         """A nearest-neighbour query."""

@@ -10,12 +10,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rageval_action.core.model.types import Query, Ranking, Run
+from rageval_action.core.model.listed_order import Trends, trend
+from rageval_action.core.model.types import Notice, Query, Ranking, Run
+from rageval_action.core.wording.lists import queries as in_queries
 from rageval_action.retrievers.external import AnswerError, Filler
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.progress import track
 from rageval_action.retrievers.ranking import MARGIN
+from rageval_action.retrievers.score_direction import contradicted, refusal
 
 GIVE_UP = 10
 DIGITS = 6
@@ -36,6 +39,9 @@ class StoreRetriever(ABC):
 
     needs_vectors = True
 
+    direction_cure: ClassVar[str] = "Check the options that say how the store measures and orders."
+    """What to do where the store lists its nearest results first and the scores made of them rise."""
+
     def __init__(self, context: RetrieverContext) -> None:
         options = Options(self.name, context.options, context.environ)
         self.options = options
@@ -49,7 +55,7 @@ class StoreRetriever(ABC):
 
     @abstractmethod
     def search(self, query: Query, vector: NDArray[np.float32], limit: int) -> list[tuple[str, float]]:
-        """At most `limit` ids with scores (larger is better).
+        """At most `limit` ids with scores (larger is better), in the order in which the store listed them.
 
         Raises:
             AnswerError: why there are none.
@@ -73,7 +79,7 @@ class StoreRetriever(ABC):
         """Ask for every query, one after the other; a failure costs the query it happens to."""
         filler = Filler(self._context)
         vectors = self._vectors(queries)
-        self._failures = 0
+        self._failures, self._trends = 0, Trends()
         try:
             warm_up = self._warm_up(queries, vectors, depth)
             rankings = [
@@ -88,8 +94,21 @@ class StoreRetriever(ABC):
             parameters=self.options.recorded,
             depth=depth,
             warm_up=warm_up,
-            notices=filler.notices(),
+            notices=(*filler.notices(), *self._order_notices()),
         )
+
+    def _order_notices(self) -> tuple[Notice, ...]:
+        """Queries whose results the store listed in another order than that of their scores.
+
+        Raises:
+            ConfigError: `retriever.score-direction` where the scores of most queries rise down the list.
+        """
+        rising, decided = self._trends.count("rising"), self._trends.decided
+        if 2 * rising > decided:
+            share = f"{rising} of {in_queries(decided)}"
+            raise refusal(self._trends, share, self.direction_cure, f"retriever {self.name}")
+        against = self._trends.count("rising", "mixed")
+        return (contradicted(f"{against} of {in_queries(decided)}"),) if against else ()
 
     def _vectors(self, queries: Sequence[Query]) -> NDArray[np.float32]:
         if not queries or not self.needs_vectors:
@@ -119,6 +138,7 @@ class StoreRetriever(ABC):
             spent = (time.perf_counter() - began) * 1000
             return filler.failed(query, str(error), {"retrieve": spent, "total": spent})
         self._failures = 0
+        self._trends.add(trend([score for _, score in results]))
         spent = self.clock_ms() - before
         return filler.ranking(query, results, depth, {"retrieve": spent, "total": spent})
 

@@ -56,6 +56,21 @@ def test_prints_an_aligned_table_and_warns_on_standard_error(folder: Path) -> No
     ]
 
 
+def test_ranks_that_contradict_the_scores_are_told_and_do_not_count(folder: Path) -> None:
+    def warnings() -> list[str]:
+        return [one["text"] for one in as_json(folder)["warnings"] if one["code"] == "trec.rank-contradicts"]
+
+    assert warnings() == []
+    before = as_json(folder)["measures"]
+    (folder / "run.txt").write_text(RUN.replace(" b 1 3 ", " b 3 3 ").replace(" a 3 2 ", " a 1 2 "))
+    told = (
+        "the rank column contradicts the scores in 1 of 1 query: the scores decide, as in trec_eval. "
+        "Distances must be negated before they are scored."
+    )
+    assert warnings() == [told]
+    assert as_json(folder)["measures"] == before
+
+
 def test_prints_every_query_before_the_means(folder: Path) -> None:
     _, out, _ = scored(folder, "--measures", "judged@5,hit@1", "--per-query")
     assert out.splitlines() == [

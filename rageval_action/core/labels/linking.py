@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rageval_action.core.labels.dangling_labels import ambiguity_notices, damage_notices, dangling_notices
 from rageval_action.core.labels.evidence import resolve, unresolved
 from rageval_action.core.labels.linking_notes import (
     IdKind,
@@ -92,6 +93,9 @@ def link(golden: GoldenSet, chunks: Sequence[Chunk], unit: UnitChoice) -> Linked
         judgments={query.id: judgments.get(query.id, Unanswerable()) for query in golden.queries},
         notices=(
             *unit_notices(golden, asked, (unit, headline, kind), missing),
+            *dangling_notices(golden, asked, missing),
+            *damage_notices(golden, missing, kind, chunks),
+            *(ambiguity_notices(golden, asked, chunks, kind) if unit in {"auto", "evidence"} else ()),
             *missing_notices(golden, missing, kind, chunks),
         ),
         missing={name: gone.names for name, gone in missing.items()},

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from rageval_action.core.labels.dangling_labels import damage_notices
 from rageval_action.core.model.types import EvidenceItem, Notice, Query
-from rageval_action.core.wording.id_suggestions import near_misses
+from rageval_action.core.wording.id_suggestions import Near, near_misses
 from rageval_action.errors import GoldenError
 
 if TYPE_CHECKING:
@@ -115,11 +116,12 @@ def no_match(
         else "which is empty"
     )
     example = missing_notices(golden, missing, kind, chunks)[0].text
+    damage = "".join(f"{notice.text}. " for notice in damage_notices(golden, missing, kind, chunks))
     return GoldenError(
         "golden.no-id-matches",
         f"none of the {count} judged ids or quotes is in the snapshot, {there}; for example {example}"
         + ("" if example.endswith("?") else "."),
-        hint="Check that both belong together. Chunk ids change when a corpus is chunked again: document ids "
+        hint=f"{damage}Check that both belong together. Chunk ids change when a corpus is chunked again: document ids "
         "and evidence quotes survive it.",
         where=golden.path,
     )
@@ -196,8 +198,8 @@ def _ids(chunks: Sequence[Chunk]) -> AbstractSet[str]:
     return {chunk.id for chunk in chunks}
 
 
-def _suggestion(near: str | None) -> str:
-    return f"; did you mean `{near}`?" if near is not None else ""
+def _suggestion(near: Near | None) -> str:
+    return f"; did you mean `{near.id}`?" if near is not None else ""
 
 
 def unit_notices(

@@ -1,9 +1,9 @@
 """TREC run and qrels files, read strictly and written so that trec_eval gives our numbers.
 
 Both are lines of columns between blanks: `query Q0 document rank score tag` and `query 0 document grade`. A
-byte order mark, blank lines and lines that start with `#` are skipped; the rank is never read. The usual
-file takes the quick path, whole blocks at a time; at the first oddity the file is read again line by line,
-so that faults have line numbers.
+byte order mark, blank lines and lines that start with `#` are skipped. The scores order a run, as in trec_eval; the
+rank is only compared with them. The usual file takes the quick path, whole blocks at a time; at the first oddity the
+file is read again line by line, so that faults have line numbers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 from rageval_action.core.labels.grade_scale import GradeScale, whole_grade
+from rageval_action.core.model.listed_order import trend
 from rageval_action.core.model.ranking import order
 from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from rageval_action.core.model.listed_order import Basis, Trend
 
 BLOCK = 1 << 17
 """Bytes read at a time on the quick path: small enough to stay in the processor's cache."""
@@ -51,9 +54,15 @@ class TrecRanking(Struct, frozen=True):
 
 
 class TrecRun(Struct, frozen=True):
-    """A run file: query id -> ranking, in order of first appearance."""
+    """A run file.
+
+    Attributes:
+        rankings: query id -> ranking, in order of first appearance.
+        trends: query id -> how the scores run by the rank column; by the lines where ranks are no numbers or all equal.
+    """
 
     rankings: dict[str, TrecRanking]
+    trends: dict[str, tuple[Trend, Basis]] = {}
 
 
 class _Kind(Struct, frozen=True, kw_only=True):
@@ -97,6 +106,13 @@ _Spans: TypeAlias = "dict[str, tuple[list[str], list[float]]]"
 """Query -> its document ids and their values, in file order."""
 
 
+class _Content(Struct, frozen=True):
+    """What a file holds; `counted` when the ranks of every query are 1, 2, 3, … in file order."""
+
+    spans: _Spans
+    counted: bool = False
+
+
 def parse_run(data: bytes, *, where: str) -> TrecRun:
     """Read a run; `where` names the file in messages. Columns after the sixth are accepted.
 
@@ -104,13 +120,41 @@ def parse_run(data: bytes, *, where: str) -> TrecRun:
         RecordError: up to 20 faults in one error: `trec.columns`, `trec.score` (no number, or not finite),
             `trec.duplicate` (a document twice for one query), `trec.encoding`, `trec.empty`, `trec.not-text`.
     """
+    content = _read(data, _RUN, where)
+    written = {} if content.counted else _written_ranks(data)
     rankings: dict[str, TrecRanking] = {}
-    for query, (ids, scores) in _read(data, _RUN, where).items():
-        if not all(map(operator.gt, scores, scores[1:])):
+    trends: dict[str, tuple[Trend, Basis]] = {}
+    for query, (ids, scores) in content.spans.items():
+        falling = all(map(operator.gt, scores, scores[1:]))
+        if content.counted:
+            trends[query] = ("falling" if falling and len(ids) > 1 else trend(scores)[0]), "rank"
+        else:
+            trends[query] = trend(scores, _numbers(written[query]))
+        if not falling:
             best_first = order(ids, scores)
             ids[:], scores[:] = [ids[at] for at in best_first], [scores[at] for at in best_first]
         rankings[query] = TrecRanking(ids, scores)
-    return TrecRun(rankings)
+    return TrecRun(rankings, trends)
+
+
+def _written_ranks(data: bytes) -> dict[str, list[bytes]]:
+    """The rank column of a run that was read without a fault, by query."""
+    found: dict[str, list[bytes]] = {}
+    for raw in data.splitlines():
+        line = raw.removeprefix(BOM)
+        fields = line.split()
+        if fields and not line.startswith(b"#"):
+            found.setdefault(fields[0].decode(), []).append(fields[3])
+    return found
+
+
+def _numbers(ranks: Sequence[bytes]) -> list[float] | None:
+    """The ranks of one query, or None where one is no finite number."""
+    try:
+        numbers = [float(rank) for rank in ranks]
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 def parse_qrels(data: bytes, *, where: str, scale: GradeScale | None = None) -> dict[str, dict[str, int]]:
@@ -123,25 +167,26 @@ def parse_qrels(data: bytes, *, where: str, scale: GradeScale | None = None) -> 
             `trec.duplicate` (a document judged twice for one query), `trec.encoding`, `trec.empty`,
             `trec.not-text`.
     """
-    spans = cast("dict[str, tuple[list[str], list[int]]]", _read(data, _QRELS, where, scale or {}))
+    content = _read(data, _QRELS, where, scale or {})
+    spans = cast("dict[str, tuple[list[str], list[int]]]", content.spans)
     return {query: dict(zip(ids, grades, strict=True)) for query, (ids, grades) in spans.items()}
 
 
-def _read(data: bytes, kind: _Kind, where: str, scale: GradeScale | None = None) -> _Spans:
+def _read(data: bytes, kind: _Kind, where: str, scale: GradeScale | None = None) -> _Content:
     """Ids and values by query; raises every fault the file has."""
     for magic, complaint in FOREIGN.items():
         if data.startswith(magic):
             more = lfs_size(data) if magic == LFS_START else ""
             raise kind.error("trec.not-text", f"the file {complaint}{more}.", where=where)
     text = data.removeprefix(BOM)
-    spans = None if scale else _quick(text, kind)
-    if spans is None or any(len(set(ids)) != len(ids) for ids, _ in spans.values()):
-        spans = _careful(text, kind, where, scale or {})
-    if not spans:
+    content = None if scale else _quick(text, kind)
+    if content is None or any(len(set(ids)) != len(ids) for ids, _ in content.spans.values()):
+        content = _Content(_careful(text, kind, where, scale or {}))
+    if not content.spans:
         raise kind.error(
             "trec.empty", f"the {kind.name} file is empty.", hint=f"A line is: {kind.shape}.", where=where
         )
-    return spans
+    return content
 
 
 def _blocks(data: bytes) -> Iterator[bytes]:
@@ -154,12 +199,14 @@ def _blocks(data: bytes) -> Iterator[bytes]:
         start = stop
 
 
-def _quick(data: bytes, kind: _Kind) -> _Spans | None:
+def _quick(data: bytes, kind: _Kind) -> _Content | None:
     """The content of a file whose lines all have the same columns, or None when a careful look is due."""
     columns = len(data[: data.find(b"\n") + 1 or len(data)].split())
     if columns != kind.columns and not (kind.more and columns > kind.columns):
         return None
     spans: _Spans = {}
+    numbers: list[bytes] = []
+    counted = kind is _RUN
     for block in _blocks(data):
         if not _is_regular(block, columns):
             return None
@@ -168,18 +215,23 @@ def _quick(data: bytes, kind: _Kind) -> _Spans | None:
             # JSON's numbers are stricter than Python's, and this parser is four times as fast.
             values = kind.decoder.decode(b"[" + b",".join(fields[kind.value :: columns]) + b"]")
             ids = list(map(bytes.decode, fields[2::columns]))
+            ranks = fields[3::columns]
             start = 0
             for raw_query, same in groupby(fields[0::columns]):
                 stop = start + len(list(same))
                 query_ids, query_values = spans.setdefault(raw_query.decode(), ([], []))
                 query_ids += ids[start:stop]
                 query_values += values[start:stop]
+                if counted:
+                    have = len(query_ids)
+                    numbers += [b"%d" % number for number in range(len(numbers) + 1, have + 1)]
+                    counted = ranks[start:stop] == numbers[have - stop + start : have]
                 start = stop
         except (msgspec.DecodeError, UnicodeDecodeError):
             return None
         if len(values) != len(ids):
             return None
-    return spans
+    return _Content(spans, counted)
 
 
 def _is_regular(block: bytes, columns: int) -> bool:

@@ -13,7 +13,7 @@ def with_acl(query, depth, acl=None):
 
 
 def mapping(query, depth):
-    return ({"id": name, "score": score} for name, score in (("c1", 0.5), ("c3", 0.7)))
+    return ({"id": name, "score": score} for name, score in (("c3", 0.7), ("c1", 0.5)))
 
 
 def broken(query, depth):

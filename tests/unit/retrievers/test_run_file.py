@@ -27,7 +27,7 @@ def read(path: Path, content: str, depth: int = 10, **options: OptionValue) -> R
 
 
 def test_a_trec_run_is_ordered_by_its_scores_and_lacks_what_it_lacks(tmp_path: Path) -> None:
-    run = read(tmp_path / "run", "q1 Q0 c1 1 0.5 t\nq1 Q0 c3 2 0.5 t\nq1 Q0 c2 3 0.9 t\nq9 Q0 c1 1 1 t\n")
+    run = read(tmp_path / "run", "q1 Q0 c1 3 0.5 t\nq1 Q0 c3 2 0.5 t\nq1 Q0 c2 1 0.9 t\nq9 Q0 c1 1 1 t\n")
     assert [hit.id for hit in run.rankings[0].hits] == ["c2", "c3", "c1"]
     assert (run.rankings[1].hits, run.rankings[1].error) == ((), "")
     assert run.depth == 3

@@ -265,7 +265,7 @@ class TestMissing:
     ) -> None:
         linked = _link(_ids("q", *ids, line=1), unit=unit)
         assert linked.missing == {"q": (ids[1],)}
-        assert [notice.text for notice in linked.notices] == [text]
+        assert [notice.text for notice in _notices(linked, "golden.id-not-in-snapshot")] == [text]
 
     def test_missing_quotes_are_named(self) -> None:
         linked = _link(
@@ -390,4 +390,72 @@ def test_a_hundred_thousand_rows_meet_a_million_chunks() -> None:
     queries = [_ids(f"q{i}", f"d{i}", f"D{i + 1}", line=i + 1) for i in range(100_000)]
     linked = link(_golden(*queries), chunks, "auto")
     assert len(linked.missing) == 100_000
-    assert linked.notices[1].text.endswith("did you mean `d1`?")
+    assert _notices(linked, "labels.damaged")[0].text.startswith("100,000 of 100,000 missing labels")
+    assert _notices(linked, "golden.id-not-in-snapshot")[0].text.endswith("did you mean `d1`?")
+
+
+DAMAGES = {
+    "a `.0` behind the number": ("{}.0", "{}"),
+    "invisible characters": ("{}\u200b", "{}"),
+    "blanks or Unicode form": ("{} ", "{}"),
+    "upper and lower case": ("DOC{}", "doc{}"),
+    "leading zeros": ("d-{}", "d-00{}"),
+    "the folders in front": ("docs/{}.md", "src/kb/{}.md"),
+    "the part behind `#`": ("https://x.org/{}#top", "https://x.org/{}"),
+}
+
+
+class TestDanglingLabels:
+    @pytest.mark.parametrize("difference", DAMAGES)
+    @pytest.mark.parametrize("turned", [False, True])
+    def test_damage_is_recognised_and_counted(self, difference: str, *, turned: bool) -> None:
+        forms = DAMAGES[difference][:: -1 if turned else 1]
+        wanted, held = ([form.format(number) for number in range(101, 108)] for form in forms)
+        chunks = [Chunk(id=f"c{at}", doc=name, text="t") for at, name in enumerate([*held, "sound"])]
+        queries = [_ids(f"q{at}", name) for at, name in enumerate([*wanted, "sound", "nowhere"])]
+        (notice,) = _notices(_link(*queries, chunks=chunks), "labels.damaged")
+        assert notice.text.startswith(
+            f"7 of 8 missing labels differ from an id of the index only in {difference} ("
+        )
+        assert notice.text.endswith("7 are found when written as there")
+        hint = _refusal(*queries[:7], chunks=chunks).hint
+        assert hint.startswith(f"7 of 7 missing labels differ from an id of the index only in {difference}")
+
+    def test_one_slip_is_no_damage_and_two_meanings_are_none(self) -> None:
+        chunks = [
+            Chunk(id=f"c{at}", doc=name, text="t")
+            for at, name in enumerate(["x", "a/k", "b/k", "a/l", "b/l"])
+        ]
+        assert _notices(_link(_ids("q", "x", "X"), chunks=chunks), "labels.damaged") == []
+        assert _notices(_link(_ids("q", "x", "k", "l"), chunks=chunks), "labels.damaged") == []
+
+    def test_documents_of_quotes_are_damaged_too(self) -> None:
+        quotes = (_quote("q1", "A", "alpha"), _quote("q2", "B", "beta"), _quote("q3", "c", "gamma"))
+        (notice,) = _notices(_link(*quotes), "labels.damaged")
+        assert notice.text.startswith("2 of 2 missing labels")
+
+    def test_what_cannot_be_seen_is_spelt_out(self) -> None:
+        queries = (_ids("q1", "a\u200b", "b\u200b", "c"),)
+        assert "(`a\\u200b`, in the index `a`)" in _notices(_link(*queries), "labels.damaged")[0].text
+
+    @pytest.mark.parametrize(
+        ("gone", "told"), [(1, []), (2, ["18 % of the labels (2 of 11) are not in the index"])]
+    )
+    def test_more_than_a_tenth_is_told_with_its_share(self, gone: int, told: list[str]) -> None:
+        chunks = [Chunk(id=f"d{at}", doc=f"d{at}", text="t") for at in range(9)]
+        rows = [_ids(f"q{at}", f"d{at}") for at in range(9)] + [
+            _ids(f"g{at}", f"gone{at}") for at in range(gone)
+        ]
+        found = _notices(_link(*rows, chunks=chunks), "labels.dangling")
+        assert [notice.text.partition(";")[0] for notice in found] == told
+
+    def test_an_id_of_a_chunk_and_of_another_document_is_told(self) -> None:
+        chunks = [
+            Chunk(id="x", doc="y", text="t"),
+            Chunk(id="x1", doc="x", text="t"),
+            Chunk(id="y", doc="y", text="t"),
+        ]
+        (notice,) = _notices(_link(_ids("q", "x", "y"), chunks=chunks), "golden.ambiguous-id")
+        assert notice.text.startswith("1 judged id could be a document or a chunk of another document: `x`")
+        assert "read as document ids" in notice.text
+        assert _notices(_link(_ids("q", "x"), chunks=chunks, unit="document"), "golden.ambiguous-id") == []

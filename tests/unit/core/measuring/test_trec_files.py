@@ -316,3 +316,33 @@ def test_a_score_that_is_not_finite_is_not_written(score: float) -> None:
     with pytest.raises(RecordError, match='query "q", document "a"') as caught:
         format_run({"q": TrecRanking(["a"], [score])})
     assert caught.value.code == "trec.score"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "scores", "found"),
+    [
+        ("1 2 3", "3 2 1", ("falling", "rank")),
+        ("1 2 3", "1 2 3", ("rising", "rank")),
+        ("1 2 3", "3 2 2", ("falling", "rank")),
+        ("1 2 3", "2 2 2", ("level", "rank")),
+        ("0 1 2", "3 2 1", ("falling", "rank")),
+        ("3 2 1", "1 2 3", ("falling", "rank")),
+        ("3 2 1", "3 2 1", ("rising", "rank")),
+        ("1 1 1", "1 2 3", ("rising", "list")),
+        ("- - -", "1 3 2", ("mixed", "list")),
+        ("nan 1 2", "3 2 1", ("falling", "list")),
+    ],
+)
+@pytest.mark.parametrize("extra", ["", "# note\n", "q2 Q0 x 7 1 t\n"])
+def test_how_scores_run_by_rank(ranks: str, scores: str, found: tuple[str, str], extra: str) -> None:
+    lines = [
+        f"q1 Q0 d{at} {rank} {score} t\n"
+        for at, (rank, score) in enumerate(zip(ranks.split(), scores.split(), strict=True))
+    ]
+    assert parse_run((extra + "".join(lines)).encode(), where="run").trends["q1"] == found
+
+
+def test_ranks_are_counted_across_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trec, "BLOCK", 40)
+    lines = "".join(f"q1 Q0 d{at} {at} {at / 8} t\n" for at in range(1, 30))
+    assert parse_run(lines.encode(), where="run").trends == {"q1": ("rising", "rank")}
