@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 JUDGED = ("relevant", "any_of", "evidence")
 """Keys that say what should be found."""
 
-_ONCE = (b'"id"', b'"query"', b'"relevant"', b'"any_of"', b'"evidence"', b'"answerable"', b'"acl"')
-
 
 class CanonicalRow(GoldenRow, kw_only=True, gc=False):
     """A line under its wire names. `provenance` (how a generated row came about) does not bear on scores."""
@@ -126,8 +124,11 @@ class _LineReader:
     def _quick(self, line: bytes) -> GoldenRow | None:
         """The row, or None where its plain values must be looked at: a key may stand twice, or nothing is judged."""
         row = self._strict(line)
-        for name in _ONCE:
-            if line.count(name) > 1:
+        count = line.count
+        if count(b'"id"') > 1 or count(b'"query"') > 1 or count(b'"relevant"') > 1 or count(b'"acl"') > 1:
+            return None
+        if row.evidence or row.any_of or not row.answerable:
+            if count(b'"evidence"') > 1 or count(b'"any_of"') > 1 or count(b'"answerable"') > 1:
                 return None
         relevant = row.relevant
         if not relevant and not row.any_of and not row.evidence and row.answerable:
@@ -177,11 +178,10 @@ class _LineReader:
             if judging:
                 values["answerable"] = False
                 self._builder.note("nothing-to-find", number)
-                for name in judging:
-                    del values[name]
             elif any(is_judging(name) for name in values):
                 self.other_names = True
         nulls = [name for name, value in values.items() if value is None and name in KEYS - {"id", "query"}]
+        nulls += [name for name in judging if values[name] is not None and is_nothing(values[name])]
         for name in nulls:
             del values[name]
         if isinstance(values.get("relevant"), dict):
