@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rageval_action.core.judging.policy import Policy, parse_policy
+from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
 from rageval_action.errors import ConfigError, written
 from rageval_action.option_values import Option, parse_value, read_input
 from rageval_action.safe_yaml import YamlDocument, YamlError
@@ -166,7 +167,7 @@ def content(path: Path) -> bytes:
     """The bytes of a configuration file; a link may lead to a device that has no end.
 
     Raises:
-        ConfigError: `config.not-found`, `config.too-large`.
+        ConfigError: `config.not-found`, `config.too-large`, `config.lfs-pointer`.
     """
     try:
         with path.open("rb") as stream:
@@ -174,6 +175,10 @@ def content(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         text = getattr(error, "strerror", None) or str(error)
         raise ConfigError("config.not-found", f"{text}.", where=str(path)) from error
+    if data.startswith(LFS_START):
+        text = f"this is a Git LFS pointer, not the file itself{lfs_size(data)}."
+        hint = "Fetch it with `git lfs pull`; in a workflow give actions/checkout `lfs: true`."
+        raise ConfigError("config.lfs-pointer", text, hint=hint, where=str(path))
     if len(data) > MOST_BYTES:
         raise ConfigError("config.too-large", f"it has more than {MOST_BYTES:,} bytes.", where=str(path))
     return data

@@ -14,7 +14,9 @@ from rageval_action.core.labels.grade_scale import whole_grade
 from rageval_action.core.model.types import Evidence, GoldenSet, Notice
 from rageval_action.golden import json_values
 from rageval_action.golden.access_fields import read_acl
+from rageval_action.golden.containers import refuse_lone_returns
 from rageval_action.golden.field_names import ACL_FIELDS, is_judging, normalise
+from rageval_action.golden.field_values import is_nothing
 from rageval_action.golden.input_files import joint_sha256, require
 from rageval_action.golden.query_builder import GoldenRow, QueryBuilder, RowError
 from rageval_action.golden.row_faults import explain, unknown_keys
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 
 JUDGED = ("relevant", "any_of", "evidence")
 """Keys that say what should be found."""
-
-_ONCE = (b'"id"', b'"query"', b'"relevant"', b'"any_of"', b'"evidence"', b'"answerable"', b'"acl"')
 
 
 class CanonicalRow(GoldenRow, kw_only=True, gc=False):
@@ -60,6 +60,7 @@ def read(parts: Parts, options: ReadOptions) -> GoldenSet:
         GoldenError: with every problem of the file.
     """
     (part,) = require(parts, "rows", optional=("corpus",))
+    refuse_lone_returns(part)
     builder = QueryBuilder(part.path, join="always" if options.merge_equal else "never")
     reader = _LineReader(builder, options)
     for number, line in enumerate(part.data.split(b"\n"), start=1):
@@ -123,16 +124,19 @@ class _LineReader:
     def _quick(self, line: bytes) -> GoldenRow | None:
         """The row, or None where its plain values must be looked at: a key may stand twice, or nothing is judged."""
         row = self._strict(line)
-        for name in _ONCE:
-            if line.count(name) > 1:
+        count = line.count
+        if count(b'"id"') > 1 or count(b'"query"') > 1 or count(b'"relevant"') > 1 or count(b'"acl"') > 1:
+            return None
+        if row.evidence or row.any_of or not row.answerable:
+            if count(b'"evidence"') > 1 or count(b'"any_of"') > 1 or count(b'"answerable"') > 1:
                 return None
         relevant = row.relevant
+        if not relevant and not row.any_of and not row.evidence and row.answerable:
+            return None
         if type(relevant) is dict:
             start = line.find(b'"relevant"')
             if line.count(b'":', start + 11, line.find(b"}", start)) != len(relevant):
                 return None
-        elif not relevant and not row.any_of and not row.evidence and row.answerable:
-            return None
         if row.evidence:
             row.evidence = _plain(row.evidence)
         return row
@@ -170,13 +174,14 @@ class _LineReader:
             if name not in access:
                 self._unknown.setdefault(name, number)
         judging = [name for name in JUDGED if name in values]
-        if values.get("answerable") is None and not any(values[name] for name in judging):
+        if values.get("answerable") is None and all(is_nothing(values[name]) for name in judging):
             if judging:
                 values["answerable"] = False
                 self._builder.note("nothing-to-find", number)
             elif any(is_judging(name) for name in values):
                 self.other_names = True
         nulls = [name for name, value in values.items() if value is None and name in KEYS - {"id", "query"}]
+        nulls += [name for name in judging if values[name] is not None and is_nothing(values[name])]
         for name in nulls:
             del values[name]
         if isinstance(values.get("relevant"), dict):

@@ -312,7 +312,8 @@ def _described(record: Record) -> dict[str, str]:
 
 def commands(record: Record, before: Record | None) -> tuple[Fact, ...]:
     """How to make this run again, and how to look closer."""
-    golden, snapshot = shlex.quote(record.golden.path), shlex.quote(record.snapshot.path)
+    golden = " ".join(f"--golden {shlex.quote(path)}" for path in record.golden.path.split(", "))
+    snapshot = shlex.quote(record.snapshot.path)
     kept = [
         f"--retriever {shlex.quote(record.retriever.name)}",
         f"--depth {record.retriever.depth}",
@@ -321,7 +322,7 @@ def commands(record: Record, before: Record | None) -> tuple[Fact, ...]:
     kept += [f"--unit {record.golden.unit}", f"--access {record.acl_mode}"]
     sha = record.git.sha
     found = [Fact("Check out the commit", f"git checkout {shlex.quote(sha)}")] if sha else []
-    run = f"rageval evaluate --golden {golden} --snapshot {snapshot} {' '.join(kept)} --out run"
+    run = f"rageval evaluate {golden} --snapshot {snapshot} {' '.join(kept)} --out run"
     found.append(Fact("Measure again", run))
     if before is not None:
         found.append(Fact("Compare with the baseline's record", "rageval compare baseline run"))

@@ -70,7 +70,7 @@ WRITERS: dict[str, tuple[Writer, ...]] = {
         lambda q, d: {".csv": _csv(q, QUESTION, repr([d]))},
         lambda q, d: {".csv": _csv(q, QUESTION, f"[{d!r}]")},
         lambda q, d: {".csv": _csv(q, QUESTION, f"array([{d!r}], dtype=object)")},
-        lambda q, d: {".csv": _csv(q, QUESTION, f"[{d}]")},
+        lambda q, d: {".csv": _csv(q, QUESTION, f"[{d}]")} if _plain(d) else None,
         lambda q, d: {".csv": _csv(q, QUESTION, d, "1", header="id,query,doc_id,grade")},
     ),
     "yaml": (

@@ -13,6 +13,7 @@ from rageval_action.core.wording.lists import listed
 from rageval_action.errors import GoldenError
 from rageval_action.golden.audit.findings import Finding, Row, about, row
 from rageval_action.golden.near_duplicates import near_pairs
+from rageval_action.golden.query_builder import asker, judgments_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,50 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
         "check.conflicts",
         "of them should find quite other documents: one of the two is wrong or incomplete.",
         hint="Judge both by both sets of documents.",
+    )
+
+
+def repeated(subject: Subject) -> Iterator[Finding]:
+    """The same question for the same access with other judgments: each of the rows is scored by its own."""
+    first: dict[tuple[str, object], Query] = {}
+    torn: list[Row] = []
+    for query in subject.queries:
+        earlier = first.setdefault((query.text, asker(query.acl)), query)
+        if judgments_of(earlier) != judgments_of(query):
+            torn.append(row(query, f'asks the same as "{earlier.id}" ({_place(earlier)})'))
+    yield from about(
+        torn,
+        "check.conflicting-judgments",
+        "rows repeat an earlier question word for word and judge it otherwise.",
+        hint="Join them: `rageval golden import FILE --merge-equal --out golden.jsonl`.",
+    )
+
+
+def _place(query: Query) -> str:
+    return f"{query.file}:{query.line}" if query.file else f"line {query.line}"
+
+
+def hidden(subject: Subject) -> Iterator[Finding]:
+    """Judged documents that their asker may not see: no retriever that keeps access can return them."""
+    by_id = {chunk.id: [chunk] for chunk in subject.corpus.chunks}
+    lost: list[Row] = []
+    for query in subject.queries:
+        who = query.acl
+        if who is None:
+            continue
+        names = sorted(_wanted(query) | {item.doc for item in query.evidence})
+        closed = []
+        for name in names:
+            chunks = by_id.get(name) or subject.chunks_of(name)
+            if chunks and not any(chunk.acl is None or chunk.acl.admits(who) for chunk in chunks):
+                closed.append(name)
+        if closed:
+            lost.append(row(query, listed([f'"{name}"' for name in closed], 3)))
+    yield from about(
+        lost,
+        "check.hidden-labels",
+        "queries should find documents that their `acl` may not see.",
+        hint="Change the labels or the access: such a document can never be returned to this user.",
     )
 
 

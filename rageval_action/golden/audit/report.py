@@ -16,11 +16,16 @@ if TYPE_CHECKING:
 
     from rageval_action.core.model.types import Chunk, GoldenSet
 
+_SAID = ("golden.detected", "golden.conflicting-judgments")
+"""Notices of the reader that say nothing new here: what was read, and what `labels.repeated` lists."""
+
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 CHECKS: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     labels.unmatched,
+    labels.repeated,
     labels.duplicates,
+    labels.hidden,
     labels.coarse,
     texts.privacy,
     texts.wording,
@@ -61,7 +66,7 @@ def audit(golden: GoldenSet, chunks: Sequence[Chunk] = (), synonyms: Sequence[Se
     found += [
         Finding(code=notice.code, severity="info", text=notice.text)
         for notice in golden.notices
-        if notice.code != "golden.detected"
+        if notice.code not in _SAID
     ]
     found.sort(key=lambda finding: _ORDER[finding.severity])
     counts = Counter(finding.severity for finding in found)
