@@ -14,6 +14,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rageval_action.core.judging.policy import Policy, parse_policy
+from rageval_action.core.wording import lfs_pointer
 from rageval_action.errors import ConfigError, written
 from rageval_action.option_values import Option, parse_value, read_input
 from rageval_action.safe_yaml import YamlDocument, YamlError
@@ -171,6 +172,8 @@ def beside(file: Path, location: str) -> str:
 
 def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -> dict[str, object]:
     """The values of a configuration file; every key is known (or one of `more`) and stands there once."""
+    if text := lfs_pointer.pointer_problem(data, "the configuration"):
+        raise ConfigError("config.lfs-pointer", text, hint=lfs_pointer.HINT, where=where)
     try:
         document = YamlDocument(data)
         values = document.value(document.root)

@@ -20,6 +20,7 @@ from msgspec import Meta, Struct, structs
 
 from rageval_action.core.model.listed_order import trend
 from rageval_action.core.model.ranking import order
+from rageval_action.core.wording import lfs_pointer
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ FOREIGN: dict[bytes, str] = {
     b"PK\x03\x04": "is a zip archive: unpack it first",
     b"\xff\xfe": "is UTF-16: save it as UTF-8",
     b"\xfe\xff": "is UTF-16: save it as UTF-8",
-    b"version https://git-lfs": "is a Git LFS pointer, not the file itself: run git lfs pull",
 }
 """First bytes of what is no text in columns -> what to say about it."""
 
@@ -169,13 +169,15 @@ def parse_qrels(data: bytes, *, where: str) -> dict[str, dict[str, int]]:
 
 def _read(data: bytes, kind: _Kind, where: str) -> _Content:
     """Ids and values by query; raises every fault the file has."""
+    if text := lfs_pointer.pointer_problem(data):
+        raise kind.error("trec.not-text", text, hint=lfs_pointer.HINT, where=where)
     for magic, complaint in FOREIGN.items():
         if data.startswith(magic):
             raise kind.error("trec.not-text", f"the file {complaint}.", where=where)
-    text = data.removeprefix(BOM)
-    content = _quick(text, kind)
+    body = data.removeprefix(BOM)
+    content = _quick(body, kind)
     if content is None or any(len(set(ids)) != len(ids) for ids, _ in content.spans.values()):
-        content = _Content(_careful(text, kind, where))
+        content = _Content(_careful(body, kind, where))
     if not content.spans:
         raise kind.error(
             "trec.empty", f"the {kind.name} file is empty.", hint=f"A line is: {kind.shape}.", where=where

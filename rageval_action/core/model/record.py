@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from rageval_action.core.model.corpus import Corpus, decode_corpus, encode_corpus
 from rageval_action.core.model.ranking import unit_scores
 from rageval_action.core.model.types import Hit, Judgments, Notice, Unit
+from rageval_action.core.wording import lfs_pointer
 from rageval_action.errors import RecordError
 
 RECORD, RANKINGS, CORPUS = "record.json", "rankings.jsonl", "corpus.npz"
@@ -310,8 +311,10 @@ def decode_record(data: bytes, *, place: str) -> Record:
     """Read a `record.json` alone; `place` names it in messages.
 
     Raises:
-        RecordError: `record.bad-json`, `record.newer-schema`.
+        RecordError: `record.lfs-pointer`, `record.bad-json`, `record.newer-schema`.
     """
+    if text := lfs_pointer.pointer_problem(data, "a record"):
+        raise RecordError("record.lfs-pointer", text, hint=lfs_pointer.HINT, where=place)
     schema = _json(data, _Head, "record", place).schema
     if schema != SCHEMA:
         raise RecordError(
