@@ -14,7 +14,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from rageval_action.core.judging.policy import Policy, parse_policy
-from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
+from rageval_action.core.model import lfs_pointer
+from rageval_action.core.model.lfs_pointer import MARK, lfs_size
 from rageval_action.errors import ConfigError, written
 from rageval_action.option_values import Option, parse_value, read_input
 from rageval_action.safe_yaml import YamlDocument, YamlError
@@ -175,7 +176,7 @@ def content(path: Path) -> bytes:
     except (OSError, ValueError) as error:
         text = getattr(error, "strerror", None) or str(error)
         raise ConfigError("config.not-found", f"{text}.", where=str(path)) from error
-    if data.startswith(LFS_START):
+    if data.startswith(MARK):
         text = f"this is a Git LFS pointer, not the file itself{lfs_size(data)}."
         hint = "Fetch it with `git lfs pull`; in a workflow give actions/checkout `lfs: true`."
         raise ConfigError("config.lfs-pointer", text, hint=hint, where=str(path))
@@ -193,6 +194,8 @@ def beside(file: Path, location: str) -> str:
 
 def parse_file(data: bytes, *, where: str, more: frozenset[str] = frozenset()) -> dict[str, object]:
     """The values of a configuration file; every key is known (or one of `more`) and stands there once."""
+    if text := lfs_pointer.pointer_problem(data, "the configuration"):
+        raise ConfigError("config.lfs-pointer", text, hint=lfs_pointer.HINT, where=where)
     try:
         document = YamlDocument(data)
         values = document.value(document.root)

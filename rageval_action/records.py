@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.model.record import MEMBERS, RECORD, RunRecord, decode
 from rageval_action.errors import RecordError
 from rageval_action.zip_reader import Members, ZipError, ZipLimits, open_zip
@@ -19,8 +20,8 @@ def read_record(location: str | Path, limits: ZipLimits = LIMITS) -> RunRecord:
     """Read a record from a folder or a `.zip`; only its own members are opened, by name, in memory.
 
     Raises:
-        RecordError: `record.not-found`, `record.not-readable`, `record.bad-zip`, `record.too-large`, and those of
-            `core.model.record.decode`.
+        RecordError: `record.not-found`, `record.not-readable`, `record.lfs-pointer`, `record.bad-zip`,
+            `record.too-large`, and those of `core.model.record.decode`.
     """
     path = Path(location)
     where = str(location)
@@ -42,14 +43,21 @@ def _file(path: Path, most: int) -> bytes:
     size = path.stat().st_size
     if size > most:
         raise RecordError("record.too-large", f"it has {size} bytes.", where=str(path))
-    return path.read_bytes()
+    data = path.read_bytes()
+    _refuse_pointer(data, path)
+    return data
+
+
+def _refuse_pointer(start: bytes, path: Path) -> None:
+    if text := lfs_pointer.pointer_problem(start, "a record"):
+        raise RecordError("record.lfs-pointer", text, hint=lfs_pointer.HINT, where=str(path))
 
 
 def summary_of_zip(path: Path) -> bytes:
     """`record.json` of a zipped record, without the rest.
 
     Raises:
-        RecordError: `record.bad-zip`, `record.missing-member`, `record.too-large`.
+        RecordError: `record.lfs-pointer`, `record.bad-zip`, `record.missing-member`, `record.too-large`.
     """
     with _opened(path, LIMITS) as archive:
         if RECORD not in archive.names:
@@ -60,8 +68,10 @@ def summary_of_zip(path: Path) -> bytes:
 @contextlib.contextmanager
 def _opened(path: Path, limits: ZipLimits) -> Iterator[Members]:
     try:
-        with path.open("rb") as file, open_zip(file, limits) as archive:
-            yield archive
+        with path.open("rb") as file:
+            _refuse_pointer(file.read(lfs_pointer.MOST_BYTES), path)
+            with open_zip(file, limits) as archive:
+                yield archive
     except ZipError as error:
         code = "record.too-large" if error.kind == "too-large" else "record.bad-zip"
         raise RecordError(code, f"not a readable zip: {error}.", where=str(path)) from error

@@ -127,9 +127,9 @@ class _LineReader:
         count = line.count
         if count(b'"id"') > 1 or count(b'"query"') > 1 or count(b'"relevant"') > 1 or count(b'"acl"') > 1:
             return None
-        if row.evidence or row.any_of or not row.answerable:
-            if count(b'"evidence"') > 1 or count(b'"any_of"') > 1 or count(b'"answerable"') > 1:
-                return None
+        rare = row.evidence or row.any_of or not row.answerable
+        if rare and (count(b'"evidence"') > 1 or count(b'"any_of"') > 1 or count(b'"answerable"') > 1):
+            return None
         relevant = row.relevant
         if not relevant and not row.any_of and not row.evidence and row.answerable:
             return None

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
+from rageval_action.core.model.lfs_pointer import MARK, lfs_size
 from rageval_action.errors import GoldenError, written
 from rageval_action.golden.reader_types import Part, Parts
 
@@ -241,7 +241,7 @@ def _load_one(role: str, path: str) -> Part:
 
 def _checked(raw: bytes, path: str) -> bytes:
     """`raw` without its byte-order mark: UTF-8 text (or Parquet), not empty, not a Git LFS pointer."""
-    if raw.startswith(LFS_START):
+    if raw.startswith(MARK):
         raise GoldenError(
             "golden.lfs-pointer",
             f"this is a Git LFS pointer, not the file itself{lfs_size(raw)}.",

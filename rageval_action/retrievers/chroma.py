@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from rageval_action.retrievers.clients import ClientRetriever
+from rageval_action.retrievers.files import refuse_pointers
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.store_child import Ask, StoreError
@@ -38,6 +39,7 @@ class ChromaRetriever(ClientRetriever):
             raise options.wrong("path", "either a path or a url is needed")
         if self._path and not (Path(self._path) / "chroma.sqlite3").is_file():
             raise options.wrong("path", f"there is no chroma.sqlite3 in {self._path}")
+        refuse_pointers(Path(self._path).rglob("*") if self._path else (), "a file of Chroma's")
 
     def told(self) -> dict[str, OptionValue]:
         """The options, with the folder's whole path."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rageval_action.errors import CannotMeasureError, ConfigError
+from rageval_action.retrievers.files import refuse_pointers
 from rageval_action.retrievers.options import Options
 from rageval_action.transport import Client, TransportError
 
@@ -67,6 +68,7 @@ class OnnxScorer:
             raise ConfigError(
                 "config.no-model", "the folder needs model.onnx and tokenizer.json.", where=str(folder)
             )
+        refuse_pointers([model, tokenizer], "the model")
         settings = onnxruntime.SessionOptions()
         settings.intra_op_num_threads = threads
         try:

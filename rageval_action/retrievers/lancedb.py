@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_action.retrievers.clients import ClientRetriever
+from rageval_action.retrievers.files import refuse_pointers
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.store_child import Ask, StoreError
@@ -37,6 +38,7 @@ class LancedbRetriever(ClientRetriever):
         options.integer("refine_factor", 0)
         if not self._path.is_dir():
             raise options.wrong("path", f"there is no folder {self._path}")
+        refuse_pointers(self._path.rglob("*"), "a file of LanceDB's")
 
     def told(self) -> dict[str, OptionValue]:
         """The options, with the folder's whole path."""

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from rageval_action.core.measuring.trec_files import parse_run
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.model.record import FILE_CHECKSUM
 from rageval_action.core.model.types import Notice, Query, Ranking, Run
 from rageval_action.errors import ConfigError
@@ -112,10 +113,13 @@ def _content(path: Path) -> bytes:
             raise ConfigError("run-file.not-a-file", "it is not a regular file.", where=str(path))
         if about.st_size > MAX_BYTES:
             raise ConfigError("run-file.too-large", f"the file is over {MAX_BYTES} bytes.", where=str(path))
-        return path.read_bytes()
+        data = path.read_bytes()
     except (OSError, ValueError) as error:
         text = getattr(error, "strerror", None) or str(error)
         raise ConfigError("run-file.not-read", f"{text}.", where=str(path)) from error
+    if text := lfs_pointer.pointer_problem(data, "a run"):
+        raise ConfigError("run-file.lfs-pointer", text, hint=lfs_pointer.HINT, where=str(path))
+    return data
 
 
 def _trec(data: bytes, where: str) -> dict[str, _Row]:

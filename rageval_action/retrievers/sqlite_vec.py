@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rageval_action.retrievers.clients import ClientRetriever
+from rageval_action.retrievers.files import refuse_pointers
 from rageval_action.retrievers.interface import OptionValue
 from rageval_action.retrievers.options import Options
 from rageval_action.retrievers.store_child import Ask, StoreError
@@ -39,6 +40,7 @@ class SqliteVecRetriever(ClientRetriever):
         options.text("where", "1")
         if not self._file.is_file():
             raise options.wrong("file", f"there is no file {self._file}")
+        refuse_pointers([self._file], "the database")
 
     def told(self) -> dict[str, OptionValue]:
         """The options, with the file's whole path."""

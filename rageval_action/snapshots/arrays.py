@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from msgspec import Struct
 
+from rageval_action.core.model import lfs_pointer
 from rageval_action.errors import SnapshotError
-from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
+from rageval_action.snapshots.problems import refuse_pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,7 +63,7 @@ def read_header(stream: BinaryIO, where: str) -> Header:
     Raises:
         SnapshotError: `snapshot.lfs-pointer`, `snapshot.truncated`, `snapshot.bad-array` or `snapshot.object-array`.
     """
-    start = stream.read(len(LFS_MARK))
+    start = stream.read(lfs_pointer.MOST_BYTES)
     stream.seek(-len(start), 1)
     refuse_pointer(start, "the vectors", where)
     if not start:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.wording import problem_list
 from rageval_action.errors import SnapshotError
-
-LFS_MARK = b"version https://git-lfs.github.com/spec/"
-"""How a Git LFS pointer begins (the LFS specification, "The Pointer")."""
 
 
 class Problems(problem_list.Problems):
@@ -16,13 +14,16 @@ class Problems(problem_list.Problems):
         super().__init__(SnapshotError)
 
 
-def refuse_pointer(data: bytes, what: str, where: str) -> None:
-    """Refuse a file that begins as a Git LFS pointer; `what` belongs in its place.
+def refuse_pointer(start: bytes, what: str, where: str) -> None:
+    """Refuse a file that begins as a Git LFS pointer.
+
+    Args:
+        start: the first `lfs_pointer.MOST_BYTES` of the file, or more.
+        what: what belongs in its place.
+        where: the file, for the message.
 
     Raises:
         SnapshotError: `snapshot.lfs-pointer`.
     """
-    if data.startswith(LFS_MARK):
-        message = f"this is a Git LFS pointer, not {what}."
-        hint = "Fetch it with `git lfs pull`; in a workflow give actions/checkout `lfs: true`."
-        raise SnapshotError("snapshot.lfs-pointer", message, hint=hint, where=f"{where}:1")
+    if text := lfs_pointer.pointer_problem(start, what):
+        raise SnapshotError("snapshot.lfs-pointer", text, hint=lfs_pointer.HINT, where=f"{where}:1")

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.model.hashing import query_key
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import array_in
-from rageval_action.snapshots.problems import LFS_MARK, refuse_pointer
+from rageval_action.snapshots.problems import refuse_pointer
 from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read_queries(path: Path, dimension: int) -> dict[str, NDArray[np.float32]]:
     """
     where = str(path)
     with path.open("rb") as stream:
-        refuse_pointer(stream.read(len(LFS_MARK)), "the query vectors", where)
+        refuse_pointer(stream.read(lfs_pointer.MOST_BYTES), "the query vectors", where)
     try:
         with path.open("rb") as file, open_zip(file, LIMITS) as archive:
             keys, vectors = (array_in(archive.read(name), f"{where}/{name}") for name in (_KEYS, _VECTORS))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -284,3 +287,211 @@ def test_a_file_of_noise_is_refused(scheme: str, tmp_path: Path) -> None:
     with pytest.raises(RagevalError) as caught:
         open_snapshot(f"{scheme}:{tmp_path}/noise{more}")
     assert caught.value.exit_code == 2
+
+
+# Git LFS pointers in place of any file of a store
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 1234567\n"
+SERVERS = {"pgvector", "qdrant"}
+
+
+def test_a_git_lfs_pointer_in_place_of_any_file_is_named_with_its_real_size(
+    location: str, tmp_path: Path
+) -> None:
+    if location.partition(":")[0] in SERVERS:
+        pytest.skip("a server has no files in a checkout")
+    tried = 0
+    for path in sorted(path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size):
+        whole = path.read_bytes()
+        path.write_bytes(POINTER)
+        with pytest.raises(RagevalError) as caught:
+            open_snapshot(location)
+        assert caught.value.code == "snapshot.lfs-pointer", path
+        assert "1,234,567 bytes" in caught.value.message
+        assert path.name in caught.value.where
+        assert "lfs: true" in str(caught.value)
+        path.write_bytes(whole)
+        tried += 1
+    assert tried
+    same(open_snapshot(location), vectors())
+
+
+# Vectors that are missing, short or of another type
+
+NO_HOLES = {
+    "chroma": "its collections hold no entry without a vector",
+    "faiss": "an index is a matrix",
+    "folder": "an array is a matrix",
+    "langchain": "an index is a matrix",
+    "qdrant": "a collection holds no point without a vector of its size",
+    "sqlite-vec": "a table of vectors takes none that is missing or short",
+    "vectors": "an array is a matrix",
+}
+"""Sources that cannot hold a missing or short vector, and why."""
+
+TARGET = 3
+"""The row that is spoilt."""
+
+Spoil = Callable[[list[float] | None], list[float] | None]
+
+
+def _json_spoiler(*path: str) -> Callable[[Path, Spoil], None]:
+    """Spoils the vector at `path` in each entry of a JSON or JSON lines file."""
+
+    def spoil(at: Path, change: Spoil) -> None:
+        (file,) = [one for one in at.iterdir() if one.suffix in {".json", ".jsonl"}]
+        text = file.read_text(encoding="utf-8")
+        whole = json.loads(text) if file.suffix == ".json" else None
+        rows = whole["documents"] if whole else [json.loads(line) for line in text.splitlines()]
+        holder = rows[TARGET]
+        for part in path[:-1]:
+            holder = holder[part]
+        holder[path[-1]] = change(holder[path[-1]])
+        file.write_text(json.dumps(whole) if whole else "\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+    return spoil
+
+
+def _spoilt_rows(change: Spoil) -> dict[str, list[object]]:
+    found: list[object] = [row.tolist() for row in vectors()]
+    found[TARGET] = change(found[TARGET])  # type: ignore[arg-type]
+    return {"id": list(IDS), "doc": list(DOCS), "text": list(TEXTS), "vector": found}
+
+
+def _spoil_parquet(at: Path, change: Spoil) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(_spoilt_rows(change)), at / "v.parquet")
+
+
+def _spoil_hf(at: Path, change: Spoil) -> None:
+    import datasets
+
+    shutil.rmtree(at / "ds")
+    datasets.Dataset.from_dict(_spoilt_rows(change)).save_to_disk(str(at / "ds"))
+
+
+def _spoil_lancedb(at: Path, change: Spoil) -> None:
+    import lancedb
+    import pyarrow as pa
+
+    base = lancedb.connect(str(at / "db"))
+    (name,) = [entry.stem for entry in (at / "db").glob("*.lance")]
+    rows = _spoilt_rows(change)
+    vector = pa.array(rows.pop("vector"), type=pa.list_(pa.float32(), 8))
+    base.create_table(name, pa.table({**rows, "vector": vector}), mode="overwrite", on_bad_vectors="null")
+
+
+def _spoil_llamaindex(at: Path, change: Spoil) -> None:
+    (file,) = [
+        one for one in (at / "st").glob("*vector_store.json") if '"embedding_dict": {"' in one.read_text()
+    ]
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    name = list(stored["embedding_dict"])[TARGET]
+    stored["embedding_dict"][name] = change(stored["embedding_dict"][name])
+    file.write_text(json.dumps(stored), encoding="utf-8")
+
+
+def _spoil_csv(at: Path, change: Spoil) -> None:
+    with (at / "c.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.reader(stream))
+    rows[TARGET + 1][-1] = str(change(vectors()[TARGET].tolist()) or "")
+    with (at / "c.csv").open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+
+
+def _spoil_postgres(at: Path, change: Spoil) -> None:
+    import os
+
+    import psycopg
+
+    spoilt = change(vectors()[TARGET].tolist())
+    with psycopg.connect(os.environ["RAGEVAL_CONTRACT_DATABASE"], autocommit=True) as base:
+        base.execute("ALTER TABLE source ALTER COLUMN embedding TYPE vector")
+        value = None if spoilt is None else str(spoilt)
+        base.execute("UPDATE source SET embedding = %s WHERE id = %s", (value, IDS[TARGET]))
+
+
+SPOILERS: dict[str, Callable[[Path, Spoil], None]] = {
+    "haystack": _json_spoiler("embedding"),
+    "hf": _spoil_hf,
+    "lancedb": _spoil_lancedb,
+    "llamaindex": _spoil_llamaindex,
+    "meilisearch-export": _json_spoiler("_vectors", "e", "embeddings"),
+    "opensearch-export": _json_spoiler("_source", "vector"),
+    "parquet": _spoil_parquet,
+    "pgvector": _spoil_postgres,
+    "pgvector-csv": _spoil_csv,
+    "qdrant-export": _json_spoiler("vector"),
+}
+
+
+def test_every_source_is_spoilt_or_cannot_be() -> None:
+    assert {*SPOILERS, *NO_HOLES} == set(SOURCES)
+
+
+@pytest.mark.parametrize("scheme", sorted(SPOILERS))
+@pytest.mark.parametrize("change", [lambda vector: None, lambda vector: vector[:3]], ids=["missing", "short"])
+def test_a_vector_that_is_missing_or_short_is_named_by_row_and_id(
+    scheme: str, change: Spoil, tmp_path: Path
+) -> None:
+    location = MAKERS[scheme](tmp_path)
+    if scheme == "lancedb" and change([0.0] * 8):
+        pytest.skip("a column of vectors has one size there")
+    SPOILERS[scheme](tmp_path, change)
+    with pytest.raises(RagevalError) as caught:
+        open_snapshot(location)
+    assert caught.value.code in {"snapshot.no-vector", "snapshot.dimension-mismatch"}
+    said = f"{caught.value.where} {caught.value.message}"
+    if scheme not in {"llamaindex", "qdrant-export"}:  # whose ids are of their own making
+        assert f"`{IDS[TARGET]}`" in said, said
+    assert re.search(r"\b(row|entry) \d", said), said
+    assert "newer" not in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["binary", "string"])
+@pytest.mark.parametrize("scheme", ["parquet", "hf"])
+def test_a_column_of_bytes_or_text_is_named_as_that(scheme: str, kind: str, tmp_path: Path) -> None:
+    location = MAKERS[scheme](tmp_path)
+
+    def spoilt(_: object) -> object:
+        return None
+
+    rows = _spoilt_rows(spoilt)  # type: ignore[arg-type]
+    rows["vector"] = [row.tobytes() if kind == "binary" else str(row.tolist()) for row in vectors()]
+    if scheme == "parquet":
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        parquet.write_table(pa.table(rows), tmp_path / "v.parquet")
+    else:
+        import datasets
+
+        shutil.rmtree(tmp_path / "ds")
+        datasets.Dataset.from_dict(rows).save_to_disk(str(tmp_path / "ds"))
+    with pytest.raises(RagevalError) as caught:
+        open_snapshot(location)
+    assert caught.value.code == "snapshot.bad-array"
+    assert f"the column vector holds {kind}, not lists of numbers" in caught.value.message
+    assert "newer" not in caught.value.hint
+
+
+def test_a_folder_of_parquet_parts_is_read_in_the_order_of_their_names(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rows = {"id": IDS, "doc": DOCS, "text": TEXTS, "vector": [row.tolist() for row in vectors()]}
+    table = pa.table(rows)
+    (tmp_path / "parts").mkdir()
+    parquet.write_table(table.slice(5), tmp_path / "parts" / "part-00001.parquet")
+    parquet.write_table(table.slice(0, 5), tmp_path / "parts" / "part-00000.parquet")
+    (tmp_path / "parts" / "_SUCCESS").touch()
+    same(open_snapshot(f"parquet:{tmp_path}/parts"), vectors())
+    (tmp_path / "none").mkdir()
+    with pytest.raises(RagevalError, match=r"holds no \.parquet files"):
+        open_snapshot(f"parquet:{tmp_path}/none")
+    (tmp_path / "split" / "year=2026").mkdir(parents=True)
+    parquet.write_table(table, tmp_path / "split" / "year=2026" / "a.parquet")
+    with pytest.raises(RagevalError, match="the folder year=2026 holds a column in its name"):
+        open_snapshot(f"parquet:{tmp_path}/split")

@@ -149,6 +149,12 @@ CASES: dict[str, tuple[Callable[[Path], None], str, str, int]] = {
         "embeddings.npy:1",
         2,
     ),
+    "configuration is an LFS pointer": (
+        lambda p: (p / "rageval.yml").write_bytes(LFS),
+        "config.lfs-pointer",
+        "rageval.yml",
+        2,
+    ),
     "vectors cut off": (cut, "snapshot.truncated", "embeddings.npy", 2),
     "vectors are objects": (objects, "snapshot.object-array", "embeddings.npy", 2),
     "vectors of another dimension": (

@@ -33,7 +33,18 @@ def zipped(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_DEFL
     return path
 
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 98765\n"
+
+
 class TestRead:
+    @pytest.mark.parametrize("name", [*MEMBERS, "run.zip"])
+    def test_a_git_lfs_pointer_is_named_with_its_real_size(self, folder: Path, name: str) -> None:
+        (folder / name).write_bytes(POINTER)
+        with pytest.raises(RecordError) as caught:
+            read_record(folder / name if name.endswith(".zip") else folder)
+        assert (caught.value.code, caught.value.where) == ("record.lfs-pointer", str(folder / name))
+        assert "98,765 bytes" in caught.value.message
+
     def test_a_folder(self, folder: Path) -> None:
         assert encode(read_record(folder)) == FILES
         assert encode(read_record(str(folder))) == FILES

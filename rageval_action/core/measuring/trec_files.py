@@ -19,9 +19,9 @@ import numpy as np
 from msgspec import Meta, Struct, structs
 
 from rageval_action.core.labels.grade_scale import GradeScale, whole_grade
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.model.listed_order import trend
 from rageval_action.core.model.ranking import order
-from rageval_action.core.wording.lfs_pointer import LFS_START, lfs_size
 from rageval_action.errors import GoldenError, RagevalError, RecordError
 
 if TYPE_CHECKING:
@@ -41,7 +41,6 @@ FOREIGN: dict[bytes, str] = {
     b"PK\x03\x04": "is a zip archive: unpack it first",
     b"\xff\xfe": "is UTF-16: save it as UTF-8",
     b"\xfe\xff": "is UTF-16: save it as UTF-8",
-    LFS_START: "is a Git LFS pointer, to be fetched with git lfs pull, and not the file itself",
 }
 """First bytes of what is no text in columns -> what to say about it."""
 
@@ -174,14 +173,15 @@ def parse_qrels(data: bytes, *, where: str, scale: GradeScale | None = None) -> 
 
 def _read(data: bytes, kind: _Kind, where: str, scale: GradeScale | None = None) -> _Content:
     """Ids and values by query; raises every fault the file has."""
+    if text := lfs_pointer.pointer_problem(data):
+        raise kind.error("trec.not-text", text, hint=lfs_pointer.HINT, where=where)
     for magic, complaint in FOREIGN.items():
         if data.startswith(magic):
-            more = lfs_size(data) if magic == LFS_START else ""
-            raise kind.error("trec.not-text", f"the file {complaint}{more}.", where=where)
-    text = data.removeprefix(BOM)
-    content = None if scale else _quick(text, kind)
+            raise kind.error("trec.not-text", f"the file {complaint}.", where=where)
+    body = data.removeprefix(BOM)
+    content = None if scale else _quick(body, kind)
     if content is None or any(len(set(ids)) != len(ids) for ids, _ in content.spans.values()):
-        content = _Content(_careful(text, kind, where, scale or {}))
+        content = _Content(_careful(body, kind, where, scale or {}))
     if not content.spans:
         raise kind.error(
             "trec.empty", f"the {kind.name} file is empty.", hint=f"A line is: {kind.shape}.", where=where

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rageval_action.core.model import lfs_pointer
 from rageval_action.core.model.access_names import Asker
 from rageval_action.core.model.corpus import Corpus, decode_corpus, encode_corpus
 from rageval_action.core.model.ranking import unit_scores
@@ -365,8 +366,10 @@ def decode_record(data: bytes, *, place: str) -> Record:
     """Read a `record.json` alone; `place` names it in messages.
 
     Raises:
-        RecordError: `record.bad-json`, `record.newer-schema`.
+        RecordError: `record.lfs-pointer`, `record.bad-json`, `record.newer-schema`.
     """
+    if text := lfs_pointer.pointer_problem(data, "a record"):
+        raise RecordError("record.lfs-pointer", text, hint=lfs_pointer.HINT, where=place)
     schema = _json(data, _Head, "record", place).schema
     if schema != SCHEMA:
         raise RecordError(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rageval_action.core.wording.lists import plural
 from rageval_action.errors import SnapshotError
 from rageval_action.library_process import missing_library
 from rageval_action.snapshots.importers.reader_process import Sink
@@ -53,10 +54,25 @@ def _lance_metric(table: Any) -> str:
 
 
 def read_parquet(path: Path, options: dict[str, str], sink: Sink) -> None:
-    """One Parquet file, a row group at a time."""
+    """One Parquet file, or the parts of a folder in the order of their names, a row group at a time."""
     library = _arrow("parquet")
-    file = library.ParquetFile(str(path))
-    _write(file.iter_batches(batch_size=BATCH), options, sink)
+    parts = _parts(path) if path.is_dir() else [path]
+    batches = (
+        batch for part in parts for batch in library.ParquetFile(str(part)).iter_batches(batch_size=BATCH)
+    )
+    _write(batches, options, sink)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """The Parquet files of a folder that Spark, Dask or Hugging Face wrote."""
+    parts = sorted(part for part in folder.rglob("*.parquet") if not part.name.startswith(("_", ".")))
+    if not parts:
+        raise SnapshotError("snapshot.not-found", "the folder holds no .parquet files.")
+    named = next((part.parent.name for part in parts if "=" in str(part.parent.relative_to(folder))), "")
+    if named:
+        text = f"the folder {named} holds a column in its name, which would be lost."
+        raise SnapshotError("snapshot.bad-path", text, hint="Write the rows without partitions.")
+    return parts
 
 
 def read_hf(path: Path, options: dict[str, str], sink: Sink) -> None:
@@ -108,26 +124,47 @@ def _write(batches: Iterable[Any], options: dict[str, str], sink: Sink) -> None:
         text = _field(names, options.get("text", ""), TEXT_FIELDS, "")
         rest = batch.select([field for field in names if field not in {vector, text}]).to_pylist()
         texts = batch.column(names.index(text)).to_pylist() if text else [""] * len(rest)
+        ids = []
         for row, written in zip(rest, texts, strict=True):
             given = row.get(name) if name else count
             if given is None:
                 raise SnapshotError("snapshot.bad-chunk", f"row {count} has no {name}.")
-            sink.row(str(given), "" if written is None else str(written), row)
+            ids.append(str(given))
+            sink.row(ids[-1], "" if written is None else str(written), row)
             count += 1
-        if len(rest):
-            sink.vectors(_vectors(batch.column(names.index(vector)), count - len(rest)))
+        if ids:
+            rows = [f"row {at} (`{one}`)" for at, one in enumerate(ids, count - len(ids))]
+            sink.vectors(_vectors(batch.column(names.index(vector)), vector, rows, sink.width))
 
 
-def _vectors(column: Any, first: int) -> NDArray[np.float32]:
-    """A list column as a matrix: fixed or variable lists, of halves, floats or doubles."""
-    if column.null_count:
-        raise SnapshotError("snapshot.no-vector", f"a row from {first} on has no vector.")
-    lengths = {len(row) for row in column}
-    if len(lengths) != 1:
-        text = f"vectors of {sorted(lengths)} dimensions stand in one column, from row {first} on."
-        raise SnapshotError("snapshot.dimension-mismatch", text)
-    flat = column.flatten().to_numpy(zero_copy_only=False)
-    return np.asarray(flat, dtype=np.float32).reshape(len(column), lengths.pop())
+def _vectors(column: Any, name: str, rows: Sequence[str], width: int) -> NDArray[np.float32]:
+    """A list column as a matrix: fixed or variable lists, of halves, floats or doubles.
+
+    Args:
+        column: of one record batch.
+        name: of the column.
+        rows: how messages call each row.
+        width: dimension of the vectors before these; 0 for none.
+    """
+    types = _arrow("types")
+    kind = column.type
+    lists = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if not lists or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        text = f"the column {name} holds {kind}, not lists of numbers."
+        hint = "Write each vector as a list of floats, or name another column with ?vector="
+        raise SnapshotError("snapshot.bad-array", text, hint=hint)
+    for row, vector in zip(rows, column, strict=True):
+        if not vector.is_valid:
+            raise SnapshotError("snapshot.no-vector", f"{row} has no vector.")
+        width = width or len(vector)
+        if len(vector) != width or not width:
+            text = f"the vector of {row} has {plural(len(vector), 'dimension')}; the first has {width}."
+            raise SnapshotError("snapshot.dimension-mismatch", text)
+    flat = column.flatten()
+    if flat.null_count:
+        at = next(at for at, number in enumerate(flat) if not number.is_valid)
+        raise SnapshotError("snapshot.bad-array", f"the vector of {rows[at // width]} holds a null.")
+    return np.asarray(flat.to_numpy(zero_copy_only=False), dtype=np.float32).reshape(len(column), width)
 
 
 def _field(names: list[str], given: str, usual: tuple[str, ...], required: str) -> str:

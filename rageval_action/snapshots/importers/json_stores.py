@@ -36,7 +36,7 @@ def read_haystack(location: StoreLocation) -> Table:
     ]
     parameters = object_of(stored.get("init_parameters"), location.where)
     metric = str(parameters.get("embedding_similarity_function") or "dot_product")
-    vectors = matrix([entry.get("embedding") for _, entry in found], location.where)
+    vectors = matrix([entry.get("embedding") for _, entry in found], location.where, rows)
     return Table(rows=rows, vectors=vectors, metric=metric)
 
 
@@ -51,11 +51,10 @@ def read_opensearch(location: StoreLocation) -> Table:
     text = location.get("text") or _usual(sources, TEXT_FIELDS)
     rows, vectors = [], []
     for (where, hit), source in zip(hits, sources, strict=True):
-        vectors.append(
-            _must(source.pop(vector, None), vector, where, "the index may leave it out of _source")
-        )
+        why = "the index may leave it out of _source"
+        vectors.append(_must(source.pop(vector, None), vector, hit.get("_id"), where, why))
         rows.append(_row(hit.get("_id"), source.pop(text, None), source, where))
-    return Table(rows=rows, vectors=matrix(vectors, location.where))
+    return Table(rows=rows, vectors=matrix(vectors, location.where, rows))
 
 
 def read_meilisearch(location: StoreLocation) -> Table:
@@ -67,7 +66,8 @@ def read_meilisearch(location: StoreLocation) -> Table:
     embedder = location.get("embedder")
     for where, document in entries(location.file(), "results"):
         stored = document.pop("_vectors", None)
-        stored = _must(stored, "_vectors", where, "fetch documents with retrieveVectors")
+        name = document.get(location.get("id", "id"))
+        stored = _must(stored, "_vectors", name, where, "fetch documents with retrieveVectors")
         stored = stored if isinstance(stored, dict) else {}
         embedder = embedder or next(iter(stored), "")
         value = stored.get(embedder)
@@ -78,7 +78,7 @@ def read_meilisearch(location: StoreLocation) -> Table:
         vectors.append(value)
         text = first_text(document, location)
         rows.append(_row(document.get(location.get("id", "id")), text, document, where))
-    return Table(rows=rows, vectors=matrix(vectors, location.where), metric="cosine")
+    return Table(rows=rows, vectors=matrix(vectors, location.where, rows), metric="cosine")
 
 
 def read_qdrant(location: StoreLocation) -> Table:
@@ -103,7 +103,7 @@ def points_table(points: Sequence[Entry], location: StoreLocation, metric: str =
             vector = vector.get(location.get("name") or next(iter(vector), ""))
         vectors.append(vector)
         rows.append(_row(point.get("id"), first_text(payload, location), payload, where))
-    return Table(rows=rows, vectors=matrix(vectors, location.where), metric=metric)
+    return Table(rows=rows, vectors=matrix(vectors, location.where, rows), metric=metric)
 
 
 def read_json(path: Path) -> Any:
@@ -211,9 +211,11 @@ def first_text(row: Mapping[str, Any], location: StoreLocation) -> Any:
     return next((row[name] for name in (location.get("text"), *TEXT_FIELDS) if name in row), None)
 
 
-def _must(value: Any, field: str, where: str, why: str) -> Any:
+def _must(value: Any, field: str, name: Any, where: str, why: str) -> Any:
+    """The value of a field that holds the vector of the entry `name`."""
     if value is None:
-        raise SnapshotError("snapshot.no-vector", f"it holds no {field or 'vector'}; {why}.", where=where)
+        text = f"`{name}` holds no {field or 'vector'}; {why}."
+        raise SnapshotError("snapshot.no-vector", text, where=where)
     return value
 
 

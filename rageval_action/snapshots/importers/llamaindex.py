@@ -92,7 +92,7 @@ def _own(store: Path, nodes: dict[str, dict[str, Any]]) -> Table:
         raise SnapshotError("snapshot.no-vectors", "the vector store holds no vectors.", where=str(store))
     documents = object_of(stored.get("text_id_to_ref_doc_id"), str(store))
     rows = [_row(name, nodes, str(documents.get(name) or ""), store) for name in vectors]
-    return Table(rows=rows, vectors=matrix(list(vectors.values()), str(store)), metric="cosine")
+    return Table(rows=rows, vectors=matrix(list(vectors.values()), str(store), rows), metric="cosine")
 
 
 def _with_faiss(folder: Path, store: Path, nodes: dict[str, dict[str, Any]]) -> Table:

@@ -8,7 +8,9 @@ import stat
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+from rageval_action.core.model.lfs_pointer import MOST_BYTES
 from rageval_action.errors import ConfigError, SnapshotError
+from rageval_action.snapshots.problems import refuse_pointer
 
 FIELDS = ("id", "doc", "text", "vector", "acl", "metric", "model")
 """Options of every importer: names of the fields that hold these, the metric, and the model that made the vectors."""
@@ -118,6 +120,18 @@ def files_of(path: Path) -> list[Path]:
         if len(found) > MAX_FILES:
             raise SnapshotError("snapshot.too-large", f"over {MAX_FILES} files.", where=str(path))
     return sorted(found)
+
+
+def refuse_pointers(*roots: Path) -> None:
+    """Refuse a store of which a file is a Git LFS pointer; what is not there is left to the reader.
+
+    Raises:
+        SnapshotError: `snapshot.lfs-pointer`, and what `files_of` raises.
+    """
+    for path in (path for root in roots if root.exists() for path in files_of(root)):
+        if path.stat().st_size < MOST_BYTES:
+            with path.open("rb") as stream:
+                refuse_pointer(stream.read(MOST_BYTES), "the store itself", str(path))
 
 
 def content_key(location: StoreLocation) -> str:

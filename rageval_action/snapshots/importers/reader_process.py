@@ -58,6 +58,7 @@ class Sink:
 
     Attributes:
         metric, lossy: as in `Table`, set by the reader.
+        width: dimension of the vectors so far; 0 before the first.
     """
 
     def __init__(self, folder: Path, most: int) -> None:
@@ -67,7 +68,7 @@ class Sink:
         self._rows: BinaryIO = (folder / "rows.jsonl").open("wb")
         self._vectors: BinaryIO = (folder / "vectors.bin").open("wb")
         self._folder = folder
-        self._width = 0
+        self.width = 0
         self._count = 0
         self._encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -88,11 +89,11 @@ class Sink:
         """Add the vectors of the rows that follow those already added."""
         if block.ndim != 2:
             raise SnapshotError("snapshot.bad-array", "the vectors are not rows of numbers.")
-        if self._width and block.shape[1] != self._width:
-            text = f"a vector has {block.shape[1]} dimensions, those before it have {self._width}."
+        if self.width and block.shape[1] != self.width:
+            text = f"a vector has {block.shape[1]} dimensions, those before it have {self.width}."
             raise SnapshotError("snapshot.dimension-mismatch", text)
         self._take(4 * block.size)
-        self._width = block.shape[1]
+        self.width = block.shape[1]
         self._count += len(block)
         self._vectors.write(np.ascontiguousarray(block, dtype=np.float32).tobytes())
 
@@ -100,7 +101,7 @@ class Sink:
         """Finish the files."""
         self._rows.close()
         self._vectors.close()
-        table = {"shape": [self._count, self._width], "metric": self.metric, "lossy": self.lossy}
+        table = {"shape": [self._count, self.width], "metric": self.metric, "lossy": self.lossy}
         (self._folder / "table.json").write_text(json.dumps(table), encoding="utf-8")
 
 

@@ -102,14 +102,15 @@ def read_pgvector(location: StoreLocation) -> Table:
 def _database_table(found: list[dict[str, Any]], location: StoreLocation, vector: str) -> Table:
     rows, vectors = [], []
     for at, entry in enumerate(found):
-        vectors.append(_numbers(entry.pop("rageval_vector"), f"{location.scheme}:{location.where} row {at}"))
-        entry.pop(vector, None)
         name = str(entry[location.get("id", "id")])
+        at_row = f"{location.scheme}:{location.where} row {at}"
+        vectors.append(_numbers(entry.pop("rageval_vector"), name, at_row))
+        entry.pop(vector, None)
         text = str(entry.pop(location.get("text", "content" if "content" in entry else "text"), "") or "")
         plain = {key: v if isinstance(v, (str, int, float, bool, dict, list)) or v is None else str(v)
                  for key, v in entry.items()}  # fmt: skip
         rows.append(Row(id=name, text=text, metadata=plain))
-    return Table(rows=rows, vectors=matrix(vectors, location.where or "pgvector"))
+    return Table(rows=rows, vectors=matrix(vectors, location.where or "pgvector", rows))
 
 
 def read_pgvector_csv(location: StoreLocation) -> Table:
@@ -144,14 +145,14 @@ def _rows(location: StoreLocation, needed: Sequence[str]) -> Iterator[dict[str, 
             ) from None
 
 
-def _numbers(text: str | None, where: str) -> NDArray[np.float32]:
+def _numbers(text: str | None, name: str, where: str) -> NDArray[np.float32]:
     """`[0.1,0.2]`, as vector and halfvec are written."""
     if not text:
-        raise SnapshotError("snapshot.no-vector", "the row has no vector.", where=where)
+        raise SnapshotError("snapshot.no-vector", f"`{name}` has no vector.", where=where)
     inside = text[1:-1] if (text[0], text[-1]) == ("[", "]") else "not a list"
     try:
         return np.array(inside.split(","), dtype=np.float32)
     except ValueError:
         raise SnapshotError(
-            "snapshot.bad-array", "the vector is not a list of numbers.", where=where
+            "snapshot.bad-array", f"the vector of `{name}` is not a list of numbers.", where=where
         ) from None

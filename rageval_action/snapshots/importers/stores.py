@@ -15,7 +15,7 @@ from rageval_action.core.model.snapshot import Manifest, Snapshot
 from rageval_action.core.model.types import Notice
 from rageval_action.errors import ConfigError, SnapshotError
 from rageval_action.snapshots.cache_folder import cache_folder
-from rageval_action.snapshots.importers.location import StoreLocation, content_key
+from rageval_action.snapshots.importers.location import StoreLocation, content_key, refuse_pointers
 from rageval_action.snapshots.importers.table import Table, to_snapshot
 from rageval_action.snapshots.interface import IMPORTERS
 from rageval_action.snapshots.manifest import MANIFEST
@@ -63,6 +63,9 @@ def import_store(
 
 
 def _read(location: StoreLocation) -> Table:
+    if not IMPORTERS[location.scheme].server:
+        chunks = location.get("chunks")
+        refuse_pointers(Path(location.where), *([Path(chunks)] if chunks else []))
     module, _, name = IMPORTERS[location.scheme].read.partition(":")
     read: Callable[[StoreLocation], Table]
     read = getattr(importlib.import_module(f"rageval_action.snapshots.importers.{module}"), name)

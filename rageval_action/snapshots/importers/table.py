@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rageval_action.core.model.snapshot import BuildSettings, Metric
 from rageval_action.core.model.types import Chunk, ChunkAcl, Notice
+from rageval_action.core.wording.lists import plural
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import measure
 from rageval_action.snapshots.importers.location import StoreLocation
@@ -207,27 +208,40 @@ def _metric(table: Table, location: StoreLocation, where: str) -> tuple[Metric, 
     )
 
 
-def matrix(rows: Sequence[object], where: str) -> NDArray[np.float32]:
-    """Lists of numbers as a matrix.
+def matrix(vectors: Sequence[object], where: str, rows: Sequence[Row]) -> NDArray[np.float32]:
+    """Lists of numbers as a matrix; `rows` are those that the vectors belong to, named in messages.
 
     Raises:
-        SnapshotError: `snapshot.no-vector` for a row that has none, `snapshot.dimension-mismatch` naming both sizes,
-            `snapshot.bad-array` for anything but numbers.
+        SnapshotError: `snapshot.empty`; `snapshot.no-vector` for a row that has none, `snapshot.dimension-mismatch`
+            naming both sizes, `snapshot.bad-array` for anything but numbers.
     """
+    if not rows:
+        raise SnapshotError("snapshot.empty", "the store holds no rows.", where=where)
     width = -1
-    for number, row in enumerate(rows):
-        if not isinstance(row, (list, tuple, np.ndarray)) or len(row) == 0:
-            raise SnapshotError("snapshot.no-vector", "the row has no vector.", where=f"{where} row {number}")
-        width = len(row) if width < 0 else width
-        if len(row) != width:
-            text = f"the vector has {len(row)} dimensions, those before it have {width}."
-            raise SnapshotError("snapshot.dimension-mismatch", text, where=f"{where} row {number}")
+    for number, (row, vector) in enumerate(zip(rows, vectors, strict=True)):
+        at = f"{where} row {number}"
+        if vector is None or (isinstance(vector, (list, tuple, np.ndarray)) and len(vector) == 0):
+            raise SnapshotError("snapshot.no-vector", f"`{row.id}` has no vector.", where=at)
+        if not isinstance(vector, (list, tuple, np.ndarray)):
+            text = f"the vector of `{row.id}` is a {type(vector).__name__}, not a list of numbers."
+            raise SnapshotError("snapshot.bad-array", text, where=at)
+        width = len(vector) if width < 0 else width
+        if len(vector) != width:
+            text = f"the vector of `{row.id}` has {plural(len(vector), 'dimension')}, those before it have {width}."
+            raise SnapshotError("snapshot.dimension-mismatch", text, where=at)
     try:
-        made = np.array(rows, dtype=np.float32)
+        made = np.array(vectors, dtype=np.float32)
     except (TypeError, ValueError, OverflowError):
-        raise SnapshotError(
-            "snapshot.bad-array", "a vector holds something that is no number.", where=where
-        ) from None
+        made = np.empty(0, dtype=np.float32)
     if made.ndim != 2:
-        raise SnapshotError("snapshot.bad-array", "the vectors are not lists of numbers.", where=where)
+        number = next(at for at, vector in enumerate(vectors) if not _is_numbers(vector))
+        text = f"the vector of `{rows[number].id}` holds something that is no number."
+        raise SnapshotError("snapshot.bad-array", text, where=f"{where} row {number}")
     return made
+
+
+def _is_numbers(vector: object) -> bool:
+    try:
+        return np.array(vector, dtype=np.float32).ndim == 1
+    except (TypeError, ValueError, OverflowError):
+        return False

@@ -148,3 +148,9 @@ def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
     with pytest.raises(RagevalError) as caught:
         RunFileRetriever(context(snapshot(THREE), file="a\0b"))
     assert caught.value.code == "run-file.not-read"
+
+
+def test_a_git_lfs_pointer_is_named_with_its_real_size(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="1,234 bytes") as caught:
+        read(tmp_path / "run", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n")
+    assert caught.value.code == "run-file.lfs-pointer"

@@ -175,6 +175,20 @@ def test_chroma(tmp_path: Path) -> None:
         ask("chroma", collection="docs")
 
 
+@pytest.mark.parametrize("name", ["chroma", "lancedb", "sqlite-vec"])
+def test_a_git_lfs_pointer_in_a_store_is_named_with_its_real_size(name: str, tmp_path: Path) -> None:
+    file = tmp_path / {"chroma": "chroma.sqlite3", "lancedb": "docs.lance", "sqlite-vec": "v.db"}[name]
+    file.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1234\n")
+    where: dict[str, dict[str, OptionValue]] = {
+        "chroma": {"path": str(tmp_path), "collection": "docs"},
+        "lancedb": {"path": str(tmp_path), "table": "docs"},
+        "sqlite-vec": {"file": str(file), "table": "docs"},
+    }
+    with pytest.raises(ConfigError, match="1,234 bytes") as caught:
+        ask(name, **where[name])
+    assert (caught.value.code, caught.value.where) == ("config.lfs-pointer", str(file))
+
+
 @pytest.mark.parametrize("name", ["chroma", "lancedb", "pgvector", "sqlite-vec"])
 def test_a_client_library_that_is_not_there_is_named(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
