@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.child import MAX_LINE, DeadError, LineProcess
+from rageval_action.retrievers.code_hashes import code_of_command
 from rageval_action.retrievers.confine import NOBODY, Confinement, confined
 from rageval_action.retrievers.external import AnswerError, Filler, question, read_results
 from rageval_action.retrievers.interface import RetrieverContext
@@ -80,7 +81,12 @@ class CommandRetriever:
             depth=depth,
             warm_up=warm_up,
             notices=filler.notices(),
+            code=self.code(),
         )
+
+    def code(self) -> dict[str, str]:
+        """The files of the repository that rank, with their hashes."""
+        return code_of_command(self._arguments, self._folder)
 
     def _command(self, options: Options) -> list[str]:
         try:

@@ -352,6 +352,12 @@ def test_a_function_may_return_mappings_lazily_and_ask_for_the_acl(program: Path
     assert [r.hits[0].id for r in python_run(program, "with_acl", asked).rankings] == ["c1", "c2"]
 
 
+def test_the_code_that_ranks_is_in_the_run(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program)
+    assert list(python_run(program, "search").code) == ["team_search.py"]
+    assert list(run(program, "good").code) == ["search.py"]
+
+
 def test_a_function_that_raises_costs_its_query(program: Path) -> None:
     answered = python_run(program, "broken")
     assert answered.rankings[1].error == "it answered with an error: ValueError: no index for two"
