@@ -41,8 +41,9 @@ class CommandRetriever:
     """One process for all queries, restarted after it hung or died.
 
     Options: `command` (a list of words, or a line that is split as a shell would, but no shell runs), `cwd`,
-    `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have). The first query is asked once before the clock starts. After five failures in a
-    row that needed a new process, or three when there was no answer before, the remaining queries are not asked.
+    `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have). The
+    first query is asked once before the clock starts. After five failures in a row that needed a new process, or three
+    when there was no answer before, the remaining queries are not asked.
     """
 
     name = "command"

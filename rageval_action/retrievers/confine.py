@@ -281,8 +281,8 @@ def _check_program(how: Confinement, program: str, folder: Path) -> None:
         raise ConfigError(
             "retriever.program-closed",
             f"retrievers run as user {how.user} here, who may not run {real}.{at_home}",
-            hint="Install it where every user may run it, such as /opt or /usr/local, and name that one; run rageval as "
-            "an ordinary user; or write the rankings in an earlier step and use run-file here.",
+            hint="Install it where every user may run it, such as /opt or /usr/local, and name that one; run rageval "
+            "as an ordinary user; or write the rankings in an earlier step and use run-file here.",
             where=found,
         )
 

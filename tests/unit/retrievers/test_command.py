@@ -347,7 +347,7 @@ def test_the_runners_command_files_are_closed_meanwhile(
     monkeypatch.setattr(Path, "chmod", lambda self, mode: None)
     with pytest.raises(UnsafeProcessError, match="can read or write"), confined([], program):
         pass
-    os.chmod(file, 0o622)  # noqa: PTH101 - `Path.chmod` does nothing here
+    os.chmod(file, 0o622)  # noqa: PTH101, S103 - `Path.chmod` does nothing here
     with pytest.raises(UnsafeProcessError, match="can read or write"), confined([], program):
         pass
 
