@@ -10,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 
 from msgspec import Struct
 
@@ -32,6 +33,12 @@ class Clock(Struct, frozen=True):
 
 
 REAL_CLOCK = Clock()
+
+RANKING_LIBRARIES = (
+    "bm25s", "faiss", "numpy", "onnxruntime", "opencc", "sentence_transformers", "snowballstemmer", "tokenizers",
+    "torch", "transformers",
+)  # fmt: skip
+"""Modules whose version can move a score where they took part in ranking."""
 
 
 class World(Struct, frozen=True, kw_only=True):
@@ -73,8 +80,20 @@ def real_world(repository: Path | None = None) -> World:
 def versions() -> dict[str, str]:
     """Versions of what took part so far and can move a score: a library that was not loaded moved nothing."""
     found = {"rageval": __version__, "python": platform.python_version()}
-    loaded = ((name, sys.modules.get(name)) for name in ("numpy", "faiss", "sentence_transformers"))
-    return {**found, **{name: str(module.__version__) for name, module in loaded if module is not None}}
+    loaded = {name: sys.modules[name] for name in RANKING_LIBRARIES if name in sys.modules}
+    return found | {name: _version(name, module) for name, module in loaded.items()}
+
+
+def _version(name: str, module: ModuleType) -> str:
+    """As the module says, else as it was installed; empty where neither is known."""
+    if said := getattr(module, "__version__", ""):
+        return str(said)
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def commit(folder: Path, environ: Mapping[str, str]) -> GitInfo:

@@ -38,8 +38,18 @@ def out_option(what: str) -> Callable[[F], F]:
     return click.option("--out", required=True, metavar="DIR", help=f"New or empty folder for {what}.")
 
 
+def golden_sets_option(text: str) -> Callable[[F], F]:
+    """`--queries`, any number of golden sets, as a tuple."""
+    return click.option("--queries", multiple=True, metavar="GOLDEN", help=text)
+
+
+def query_embeddings_option(text: str) -> Callable[[F], F]:
+    """`--query-embeddings`."""
+    return text_option("--query-embeddings", "FILE", text)
+
+
 def query_vector_options(function: F) -> F:
     """`--queries` and `--query-embeddings`."""
-    queries = text_option("--queries", "GOLDEN", "Golden set whose query vectors are kept as well.")
-    vectors = text_option("--query-embeddings", "FILE", "Their vectors (.npy), row i for query i.")
+    queries = golden_sets_option("Golden set whose query vectors are kept as well; repeatable.")
+    vectors = query_embeddings_option("Their vectors (.npy), row i for query i, set after set.")
     return queries(vectors(function))

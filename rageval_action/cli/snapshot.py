@@ -10,25 +10,27 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rageval_action.cli.golden_texts import golden_texts
 from rageval_action.cli.options import json_option, out_option, query_vector_options, text_option
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say_notices
 from rageval_action.cli.snapshot_import import import_
+from rageval_action.cli.snapshot_queries import add_queries
 from rageval_action.cli.value_types import integer
 from rageval_action.core.wording.escape import log_line
 from rageval_action.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rageval_action.core.model.types import Chunk, Notice
+    from rageval_action.core.model.types import Chunk
     from rageval_action.snapshots.build import Built, Plan
     from rageval_action.snapshots.verify import SnapshotReport
 
 _JSON = json_option("the report")
 
 
-@click.group(commands=[import_])
+@click.group(commands=[import_, add_queries])
 def snapshot() -> None:
-    """Index snapshots: build one, import one, verify one, look at one."""
+    """Index snapshots: build one, import one, add queries to one, verify one, look at one."""
 
 
 @snapshot.command()
@@ -36,6 +38,7 @@ def snapshot() -> None:
 @click.option("--model", default="", help="Name or folder of a sentence-transformers model.")
 @text_option("--embeddings", "FILE", "Vectors (.npy), row i for line i of the corpus.")
 @query_vector_options
+@text_option("--keep-queries-of", "DIR", "Snapshot whose query vectors are kept, where one model made both.")
 @out_option("the snapshot")
 @text_option(
     "--model-name", "NAME", "What the manifest calls the model.  [default: from --model]", "model_label"
@@ -61,8 +64,9 @@ def snapshot() -> None:
 def build(json_target: str, **given: Any) -> int:
     """Build a snapshot from chunks and their vectors, or embed the chunks.
 
-    With --queries an evaluation of that golden set needs no model. A build that was stopped goes on where it was when
-    it is started again.
+    With --queries an evaluation of that golden set needs no model. With --keep-queries-of, the new snapshot also has
+    the query vectors of the one it replaces, so the baseline's questions can still be asked. A build that was stopped
+    goes on where it was when it is started again.
     """
     from rageval_action.snapshots.build import Plan
     from rageval_action.snapshots.given_chunks import read_given_chunks
@@ -76,7 +80,7 @@ def build(json_target: str, **given: Any) -> int:
         check_target(plan.out)
         corpus = read_given_chunks(Path(given["corpus"]))
         say_notices(corpus.notices)
-        queries, notices = _queries(given["queries"])
+        queries, notices = golden_texts(given["queries"])
         say_notices(notices)
         built = _build(plan, corpus.chunks, queries, given)
         say_notices(built.notices)
@@ -100,31 +104,23 @@ def _check(given: dict[str, Any]) -> None:
         raise ConfigError("config.query-embeddings", message)
 
 
-def _queries(golden: str) -> tuple[list[str], Sequence[Notice]]:
-    """Texts of the golden set in file order."""
-    if not golden:
-        return [], ()
-    from rageval_action.golden.formats import read_golden
-
-    read = read_golden(golden)
-    return [query.text for query in read.queries], read.notices
-
-
 def _build(plan: Plan, chunks: Sequence[Chunk], queries: list[str], given: dict[str, Any]) -> Built:
     from rageval_action.snapshots.build import build_from_vectors, build_with_model, open_vectors
     from rageval_action.snapshots.model import load_model
+    from rageval_action.snapshots.stored_queries import read_stored
 
+    keep = read_stored(Path(given["keep_queries_of"])) if given["keep_queries_of"] else None
     if plan.model:
         embedder = load_model(plan.model, plan.revision, plan.batch_size)
         with _Progress() as advance:
-            return build_with_model(plan, chunks, queries, embedder, advance)
+            return build_with_model(plan, chunks, queries, embedder, advance, keep)
     vectors, notices = open_vectors(Path(given["embeddings"]), "--embeddings")
     say_notices(notices)
     asked = None
     if given["query_embeddings"]:
         asked, notices = open_vectors(Path(given["query_embeddings"]), "--query-embeddings")
         say_notices(notices)
-    return build_from_vectors(plan, chunks, vectors, queries, asked)
+    return build_from_vectors(plan, chunks, vectors, queries, asked, keep)
 
 
 def _silent(done: int, total: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rageval_action.cli.golden_texts import golden_texts
 from rageval_action.cli.options import json_option, out_option, query_vector_options
 from rageval_action.cli.output import STANDARD_OUTPUT, errors_as_json, write_json
 from rageval_action.cli.safe_echo import say_notices
@@ -19,18 +20,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
+def _asked(golden: tuple[str, ...], embeddings: str) -> Mapping[str, NDArray[np.float32]]:
     """Query texts with their vectors."""
     if bool(golden) != bool(embeddings):
         text = "--queries and --query-embeddings belong together: an imported store brings no model."
         raise ConfigError("config.query-embeddings", text)
     if not golden:
         return {}
-    from rageval_action.golden.formats import read_golden
     from rageval_action.snapshots.build import open_vectors
     from rageval_action.snapshots.queries import check_query_vectors
 
-    texts = [query.text for query in read_golden(golden).queries]
+    texts, _ = golden_texts(golden)
     vectors, _ = open_vectors(Path(embeddings), "--query-embeddings")
     check_query_vectors(vectors, len(texts), vectors.shape[1])
     return dict(zip(texts, vectors.astype("float32"), strict=True))
@@ -41,7 +41,9 @@ def _asked(golden: str, embeddings: str) -> Mapping[str, NDArray[np.float32]]:
 @out_option("the snapshot")
 @query_vector_options
 @json_option("the manifest")
-def import_(location: str, out: str, queries: str, query_embeddings: str, json_target: str) -> int:
+def import_(
+    location: str, out: str, queries: tuple[str, ...], query_embeddings: str, json_target: str
+) -> int:
     """Write another store as a snapshot.
 
     A location is `chroma:./db`, `faiss:index.faiss?chunks=chunks.jsonl`, `lancedb:./db?table=docs` and so on.

@@ -11,7 +11,7 @@ from rageval_action.core.judging.document import ComparisonDocument
 from rageval_action.core.judging.sentences import gate_text
 from rageval_action.core.judging.sentences.cause_words import advice
 from rageval_action.core.judging.sentences.summary import failed_with, label_effect, waived
-from rageval_action.core.model.record import Record
+from rageval_action.core.model.record import Record, RetrieverInfo
 from rageval_action.core.model.types import Notice
 from rageval_action.core.wording import lists, numbers
 from rageval_action.reports.view_types import ChangeLine, ClusterLine, Fact, LatencyLine
@@ -65,8 +65,17 @@ def unchanged(document: ComparisonDocument, record: Record) -> tuple[str, ...]:
     moved = {factor.name for factor in document.factors}
     if "snapshot" in moved:
         moved.add("corpus")
+    if "retriever code" in moved or not _tracked(record.retriever):
+        moved.add("retriever")
     stated = {"model": record.snapshot.model, "chunker": record.snapshot.chunker}
     return tuple(name for name in WATCHED if name not in moved and stated.get(name, name))
+
+
+def _tracked(retriever: RetrieverInfo) -> bool:
+    """Whether a record holds all that decides this retriever's ranking: of another system it holds the address only."""
+    parts = {str(value) for name, value in retriever.parameters.items() if name.endswith(".retriever")}
+    own_code = {"python", "command"} if retriever.code else set()
+    return {retriever.name, *parts} <= {"bm25", "dense", "hybrid", "rerank", "run-file", *own_code}
 
 
 def gates(document: ComparisonDocument) -> tuple[Fact, ...]:

@@ -18,7 +18,8 @@ from msgspec import Struct
 
 from rageval_action.core.model.types import Query, Ranking, Run
 from rageval_action.retrievers.child import MAX_LINE, DeadError, LineProcess
-from rageval_action.retrievers.confine import NOBODY, Confinement, confined
+from rageval_action.retrievers.code_hashes import code_of_command
+from rageval_action.retrievers.confine import Confinement, confined
 from rageval_action.retrievers.external import AnswerError, Filler, question, read_results
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.retrievers.options import Options
@@ -42,9 +43,9 @@ class CommandRetriever:
 
     Options: `command` (a list of words, or a line that is split as a shell would, but no shell runs), `cwd`,
     `timeout_s` for an answer, `start_timeout_s` for the very first one, `pass_env` (variables that it may have),
-    `uid` (whom it runs as when we are root), `scores` (similarity, distance: whether a larger or a smaller score is
-    better). The first query is asked once before the clock starts. After five failures in a row that needed a new
-    process, or three when there was no answer before, the remaining queries are not asked.
+    `scores` (similarity, distance: whether a larger or a smaller score is better). The first query is asked once before
+    the clock starts. After five failures in a row that needed a new process, or three when there was no answer before,
+    the remaining queries are not asked.
     """
 
     name = "command"
@@ -57,7 +58,6 @@ class CommandRetriever:
         self._timeout_s = options.number("timeout_s", 30.0, least=0.01)
         self._start_timeout_s = options.number("start_timeout_s", 120.0, least=0.01)
         self._pass_env = options.names("pass_env", "")
-        self._user = options.integer("uid", NOBODY, least=1, most=2**31 - 1)
         self._direction = ScoreDirection.of(options)
         options.finish()
         self._options = options
@@ -68,7 +68,7 @@ class CommandRetriever:
     def retrieve(self, queries: Sequence[Query], depth: int) -> Run:
         """Ask for every query; a failure costs the query it happens to."""
         filler, scores = Filler(self._context), ScoreReader(self._direction)
-        with confined(self._pass_env, self._folder, user=self._user, environ=self._environ) as how:
+        with confined(self._pass_env, self._folder, program=self._arguments[0], environ=self._environ) as how:
             limits = Limits(timeout_s=self._timeout_s, start_timeout_s=self._start_timeout_s)
             talk = _Talk(self._arguments, self._folder, how, limits)
             try:
@@ -85,7 +85,12 @@ class CommandRetriever:
             depth=depth,
             warm_up=warm_up,
             notices=(*filler.notices(), *scores.notices(f"retriever {self.name}")),
+            code=self.code(),
         )
+
+    def code(self) -> dict[str, str]:
+        """The files of the repository that rank, with their hashes."""
+        return code_of_command(self._arguments, self._folder)
 
     def _command(self, options: Options) -> list[str]:
         try:

@@ -3,14 +3,14 @@
 What stands between the two, on Linux:
 
 - the environment is built from a short list, never copied;
-- when we are root the process runs as another user, so that the kernel refuses it our memory, our `/proc`
-entries,
-  and every file that only root may read; files in which a checkout keeps its token are closed to others
-  meanwhile;
+- when we are root the process runs as a user that nothing else has (`cage_user`), so that the kernel refuses it our
+  memory, our `/proc` entries, and every file that only root may read; files in which a checkout keeps its token, and
+  those by which a step commands the runner, are closed to others meanwhile;
 - when we are not root we mark ourselves as not dumpable, which has the kernel refuse our memory and
   environment even to our own user, and the process can never gain rights (no sudo);
-- then a probe, confined in the same way, tries to read what must not be read. Where it succeeds, nothing is
-started.
+- then a probe, confined in the same way, tries what must not succeed: to read a secret, to write a command for the
+  runner, to reach a container engine's socket. Where it succeeds, nothing is started;
+- no process dumps its memory into a file, and none outlives the run (`orphans`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import contextlib
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -27,16 +28,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from rageval_action.errors import ConfigError
+from rageval_action.retrievers.cage_user import unused_user
+from rageval_action.retrievers.orphans import none_left
 from rageval_action.transport import OURS
 from rageval_action.world import REAL_ENVIRONMENT
-
-NOBODY = 65534
 
 SECRET_NAME = re.compile(
     r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|_KEY$|^ACTIONS_|^INPUT_", re.IGNORECASE
@@ -47,6 +49,15 @@ KEPT = (
     "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS",
 )  # fmt: skip
 """Variables that a process gets as they are; also every `LC_*`."""
+
+COMMAND_FILES = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY")
+"""Variables that name the files by which a step sets variables, outputs and paths of later ones."""
+
+ENGINES = (
+    "/var/run/docker.sock", "/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+    "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock",
+)  # fmt: skip
+"""Sockets of container engines: who may write to one is root on the machine."""
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 1, 4, 38
 
@@ -84,32 +95,36 @@ def confined(
     pass_env: Sequence[str],
     folder: Path,
     *,
-    user: int = NOBODY,
+    program: str = "",
     environ: Mapping[str, str] = REAL_ENVIRONMENT,
 ) -> Iterator[Confinement]:
-    """What a confined process needs, while the context is open.
+    """What a confined process needs, while the context is open. Afterwards none of its descendants is left.
 
     Args:
         pass_env: names of variables that the user wants the process to have.
         folder: where it will run: the checkout's credentials are looked for from here upwards.
-        user: whom it runs as when we are root.
+        program: what will be started; checked to be one that the other user may run.
         environ: where those variables are.
 
     Raises:
         ConfigError: `config.forbidden-variable` when `pass_env` names one of the job's own.
+            `retriever.no-free-user`, `retriever.program-closed`.
         UnsafeProcessError: `retriever.unsafe-process` when a secret would be in reach.
     """
     with contextlib.ExitStack() as stack:
-        root = os.geteuid() == 0
-        home = stack.enter_context(_home(user if root else None))
+        user = stack.enter_context(unused_user()) if os.geteuid() == 0 else None
+        home = stack.enter_context(_home(user))
         environment = _environment(environ, pass_env, home)
-        if root:
-            hidden = credential_files(folder)
+        if user is not None:
+            hidden = [*credential_files(folder), *command_files()]
             stack.enter_context(_closed_to_others(hidden))
             how = Confinement(environment=environment, user=user, isolation="other-user")
-            _probe(how, [Path(f"/proc/{os.getpid()}/environ"), *hidden])
+            _probe(how, [Path(f"/proc/{os.getpid()}/environ"), *hidden, *engine_sockets()])
+            _check_program(how, program, folder)
+            stack.enter_context(none_left(partial(_end_user, how)))
         else:
             stack.enter_context(_not_dumpable())
+            stack.enter_context(none_left())
             isolation = "no-dump" if sys.platform == "linux" else "same-user"
             how = Confinement(environment=environment, user=None, isolation=isolation)
             _refuse_in_ci(_in_reach(folder))
@@ -133,6 +148,20 @@ def credential_files(folder: Path) -> list[Path]:
     found += [home / name for name in (".git-credentials", ".gitconfig", ".netrc", ".config/git/credentials")]
     found += [Path(included) for path in list(found) for included in _includes(path)]
     return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def command_files() -> list[Path]:
+    """The files by which this step commands the runner."""
+    named = (Path(os.environ[name]) for name in COMMAND_FILES if os.environ.get(name))
+    return [path for path in named if path.is_file()]
+
+
+def engine_sockets() -> list[Path]:
+    """Sockets of container engines that are here."""
+    named = os.environ.get("DOCKER_HOST", "").removeprefix("unix://")
+    return [
+        path for path in map(Path, filter(None, (*ENGINES, named))) if path.is_absolute() and path.exists()
+    ]
 
 
 def _configurations(mark: Path) -> list[Path]:
@@ -221,28 +250,64 @@ def _not_dumpable() -> Iterator[None]:
 
 
 def _before_exec() -> None:
-    """In the child: die with the parent, and never gain rights."""
+    """In the child: die with the parent, never gain rights, leave no dump of the memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+TRY = 'for path do if cat "$path" >/dev/null 2>&1 || [ -w "$path" ]; then printf %s "$path"; exit; fi; done'
+
+
 def _probe(how: Confinement, paths: Sequence[Path]) -> None:
-    """Let a confined `cat` try to read each path."""
-    for path in paths:
-        try:
-            tried = subprocess.run(
-                ["/bin/cat", str(path)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=False,
-                **how.arguments(),
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise _unsafe(f"a process of another user cannot be started ({type(error).__name__})") from error
-        if tried.returncode == 0:
-            raise _unsafe(f"a process of user {how.user} can read {path}")
+    """Let a confined shell try to read and to write each path."""
+    try:
+        reached = _shell(how, TRY, *map(str, paths)).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _unsafe(f"a process of another user cannot be started ({type(error).__name__})") from error
+    if reached:
+        raise _unsafe(f"a process of user {how.user} can read or write {reached}")
+
+
+def _check_program(how: Confinement, program: str, folder: Path) -> None:
+    """Refuse a program that exists and that the other user may not run, such as a Python in root's home."""
+    found = program if "/" in program else shutil.which(program, path=how.environment.get("PATH"))
+    if not found or not (folder / found).is_file() or not os.access(folder / found, os.X_OK):
+        return
+    if _shell(how, '[ -x "$1" ] || printf no', found, folder=folder).stdout:
+        real = (folder / found).resolve()
+        at_home = " It lies in root's home." if real.is_relative_to(Path.home().resolve()) else ""
+        raise ConfigError(
+            "retriever.program-closed",
+            f"retrievers run as user {how.user} here, who may not run {real}.{at_home}",
+            hint="Install it where every user may run it, such as /opt or /usr/local, and name that one; run rageval "
+            "as an ordinary user; or write the rankings in an earlier step and use run-file here.",
+            where=found,
+        )
+
+
+def _end_user(how: Confinement) -> None:
+    """Kill every process of the retriever's user at once, as that user (kill(2), pid -1)."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        _shell(how, "kill -9 -1")
+
+
+def _shell(
+    how: Confinement, script: str, *words: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script confined; its output."""
+    return subprocess.run(
+        ["/bin/sh", "-c", script, "sh", *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        check=False,
+        **how.arguments(),
+    )
 
 
 def _in_reach(folder: Path) -> list[str]:

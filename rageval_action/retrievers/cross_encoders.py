@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rageval_action.errors import CannotMeasureError, ConfigError
+from rageval_action.model_revision import model_revision
 from rageval_action.retrievers.files import refuse_pointers
 from rageval_action.retrievers.options import Options
 from rageval_action.transport import Client, TransportError
@@ -21,9 +22,11 @@ class Scorer(Protocol):
 
     Attributes:
         cost: what was used so far, by name (`rerank_calls`, `rerank_tokens`, `rerank_search_units`).
+        revision: names the weights, as far as they can be named.
     """
 
     cost: dict[str, float]
+    revision: str
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One score a text, in the order given."""
@@ -46,6 +49,7 @@ class SentenceTransformersScorer:
         except Exception as error:
             raise _not_loaded(model, error) from error
         self.cost: dict[str, float] = {}
+        self.revision = model_revision(model, self._model if hasattr(self._model, "modules") else None)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """What the model predicts, by its own activation; the batch size is fixed, since it moves the last digits."""
@@ -82,6 +86,7 @@ class OnnxScorer:
         self._tokenizer.enable_truncation(max_length, strategy="only_second")
         self._tokenizer.enable_padding()
         self.cost: dict[str, float] = {}
+        self.revision = model_revision(folder)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """The model's logit for each pair (a second output column is read as the positive class)."""
@@ -108,6 +113,7 @@ class HostedScorer:
         self._model = model
         self._client = client
         self.cost: dict[str, float] = {"rerank_calls": 0.0}
+        self.revision = ""
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """The service's relevance scores.

@@ -55,6 +55,7 @@ class HybridRetriever:
             warm_up=max(run.warm_up for run in runs.values()),
             cost=inner_costs(runs.values()),
             notices=tuple(notice for run in runs.values() for notice in run.notices),
+            code=inner_code(runs.values()),
         )
 
     def _fused(self, query: Query, found: dict[str, Ranking], depth: int) -> Ranking:
@@ -171,6 +172,11 @@ def inner_parameters(runs: dict[str, Run]) -> dict[str, str | int | float | bool
         for label, run in runs.items()
         for name, value in ({"retriever": run.retriever} | run.parameters).items()
     }
+
+
+def inner_code(runs: Iterable[Run]) -> dict[str, str]:
+    """The code of all parts."""
+    return {path: digest for run in runs for path, digest in run.code.items()}
 
 
 def inner_costs(runs: Iterable[Run]) -> dict[str, float]:

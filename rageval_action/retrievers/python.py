@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from rageval_action.retrievers.code_hashes import code_of_function
 from rageval_action.retrievers.command import CommandRetriever
 from rageval_action.retrievers.options import Options
 
@@ -27,5 +28,10 @@ class PythonRetriever(CommandRetriever):
             raise options.wrong("function", f'"{function}" is not of the form module:function')
         interpreter = options.text("python", sys.executable)
         paths = options.names("path", ".")
+        self._module, self._paths = module, [Path(path) for path in paths]
         source = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
         return [interpreter, "-c", source, function, *(str(Path(path).resolve()) for path in paths)]
+
+    def code(self) -> dict[str, str]:
+        """The files of the function's module and of what it imports from `path`."""
+        return code_of_function(self._module, self._paths)

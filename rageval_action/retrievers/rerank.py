@@ -59,11 +59,13 @@ class RerankRetriever:
             warm_up=max(run.warm_up, warm_up),
             cost=inner_costs([run]) | self._scorer.cost,
             notices=run.notices,
+            code=run.code,
         )
 
     def _parameters(self, label: str, run: Run) -> dict[str, str | int | float | bool]:
         own = self._options.recorded
-        return own | {"reranker": own.get("model", "")} | inner_parameters({label: run})
+        revision = {"reranker_revision": self._scorer.revision} if self._scorer.revision else {}
+        return own | {"reranker": own.get("model", "")} | revision | inner_parameters({label: run})
 
     def _warm_up(self, queries: Sequence[Query], run: Run) -> int:
         """Local models are slow the first time; hosted ones cost money, so they are not asked twice."""

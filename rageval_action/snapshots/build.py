@@ -21,6 +21,7 @@ from rageval_action.snapshots.model import BATCH_SIZE, model_name
 from rageval_action.snapshots.prefixes import Prefixes, known_prefixes
 from rageval_action.snapshots.queries import check_query_vectors, keyed
 from rageval_action.snapshots.row_checks import is_blank
+from rageval_action.snapshots.stored_queries import kept
 from rageval_action.snapshots.write import Contents, check_target, write_snapshot
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rageval_action.core.model.snapshot import FloatMatrix, Manifest, Metric
     from rageval_action.core.model.types import Chunk
     from rageval_action.snapshots.model import Embedder
+    from rageval_action.snapshots.stored_queries import StoredQueries, Vectors
 
 BLOCK_TEXTS = 256
 """Texts that are embedded between two savings of the work; also what a killed run loses at most."""
@@ -79,8 +81,11 @@ def build_from_vectors(
     vectors: FloatMatrix,
     queries: Sequence[str] = (),
     query_vectors: FloatMatrix | None = None,
+    keep: StoredQueries | None = None,
 ) -> Built:
     """Build from vectors that somebody else computed; row i belongs to chunk i, query vector i to query i.
+
+    Vectors of `keep` that still hold are kept as well; a vector that is given anew takes the place of an old one.
 
     Raises:
         SnapshotError: as `write.write_snapshot`; `snapshot.count-mismatch` or `snapshot.dimension-mismatch` for query
@@ -89,24 +94,31 @@ def build_from_vectors(
     check_target(plan.out)
     prefixes = Prefixes(query=plan.query_prefix or "", document=plan.document_prefix or "")
     settings, notices = _settings(plan, measure((vectors,)), plan.revision, prefixes)
-    cached: dict[str, NDArray[np.float32]] = {}
+    old, not_kept = kept(keep, settings, vectors.shape[1])
+    cached = dict(old)
     if query_vectors is not None:
         check_query_vectors(query_vectors, len(queries), vectors.shape[1])
-        cached = keyed(dict(zip(queries, query_vectors.astype(np.float32), strict=True)), settings)
+        cached |= keyed(dict(zip(queries, query_vectors.astype(np.float32), strict=True)), settings)
     contents = Contents(chunks=chunks, vectors=vectors, query_vectors=cached)
     manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
-    return Built(manifest=manifest, notices=notices)
+    return Built(manifest=manifest, notices=(*notices, *not_kept))
 
 
 def build_with_model(
-    plan: Plan, chunks: Sequence[Chunk], queries: Sequence[str], embedder: Embedder, advance: Advance
+    plan: Plan,
+    chunks: Sequence[Chunk],
+    queries: Sequence[str],
+    embedder: Embedder,
+    advance: Advance,
+    keep: StoredQueries | None = None,
 ) -> Built:
     """Embed a corpus and build.
 
     Texts are embedded once each, longest first, in blocks that depend on the texts alone: a run that was killed and
     started again writes the same bytes as one that was not. The work of a killed run lies in `OUT.partial` and is
     used again when corpus, model and prefixes are the same. A chunk without text gets a zero vector, which no search
-    returns; what a model makes of nothing is near to everything.
+    returns; what a model makes of nothing is near to everything. Queries whose vectors `keep` still holds are not
+    embedded again.
 
     Raises:
         SnapshotError: as `write.write_snapshot`.
@@ -120,18 +132,13 @@ def build_with_model(
     row = {text: at for at, text in enumerate(unique)}
     order = np.fromiter((row.get(text, -1) for text in texts), np.int64, len(texts))
     settings, notices = _settings(plan, measure((made,)), embedder.revision, prefixes)
-    asked = list(dict.fromkeys(queries))
-    cached = (
-        keyed(dict(zip(asked, _embed_queries(asked, prefixes, embedder), strict=True)), settings)
-        if asked
-        else {}
-    )
+    old, not_kept = kept(keep, settings, made.shape[1])
+    cached = {**old, **_embed_queries(queries, old, settings, embedder)}
     contents = Contents(chunks=chunks, vectors=_gathered(made, order), query_vectors=cached)
     manifest = write_snapshot(plan.out, contents, settings, dtype=plan.dtype, shard_rows=plan.shard_rows)
     work.remove()
-    return Built(
-        manifest=manifest, notices=(*_prefix_notices(plan), *notices, *_cut_notices(unique, embedder))
-    )
+    told = (*_prefix_notices(plan), *notices, *not_kept, *_cut_notices(unique, embedder))
+    return Built(manifest=manifest, notices=told)
 
 
 def _prefixes(plan: Plan) -> Prefixes:
@@ -194,8 +201,16 @@ def _settings(
     return settings, notices
 
 
-def _embed_queries(queries: Sequence[str], prefixes: Prefixes, embedder: Embedder) -> NDArray[np.float32]:
-    return np.asarray(embedder.encode([prefixes.query + text for text in queries]), dtype=np.float32)
+def _embed_queries(
+    queries: Sequence[str], known: Vectors, settings: BuildSettings, embedder: Embedder
+) -> Vectors:
+    """Key -> vector of the queries that are not among `known`, each text embedded once."""
+    missing = keyed({text: text for text in queries}, settings)
+    texts = [text for key, text in missing.items() if key not in known]
+    if not texts:
+        return {}
+    made = np.asarray(embedder.encode([settings.query_prefix + text for text in texts]), dtype=np.float32)
+    return keyed(dict(zip(texts, made, strict=True)), settings)
 
 
 class _State(Struct, frozen=True, kw_only=True):

@@ -34,7 +34,8 @@ _EXTRA = 'pip install "rag-eval-action[embed]"'
 _LIBRARY = f"install the model's library with: {_EXTRA}"
 
 _OF_A_FOLDER = (
-    "Either build the snapshot with --queries GOLDEN, which keeps the query vectors beside the chunks, or "
+    "Either keep the query vectors beside the chunks: build the snapshot with --queries GOLDEN, or run "
+    "`rageval snapshot add-queries SNAPSHOT --queries GOLDEN` (--from-record RECORD for a baseline's questions); or "
     f"{_LIBRARY}, and name the model with --model where it is not at hand under its own name."
 )
 _OF_A_STORE = (

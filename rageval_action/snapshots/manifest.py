@@ -70,6 +70,11 @@ def _check_values(manifest: Manifest, where: str) -> None:
     problems.raise_if_any()
 
 
+def encode_manifest(manifest: Manifest) -> bytes:
+    """The bytes of `manifest.json`."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
 def is_remote(name: str) -> bool:
     """True for a shard that lies behind an fsspec URL."""
     return "://" in name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from rageval_action.errors import CannotMeasureError
+from rageval_action.model_revision import model_revision
 from rageval_action.world import REAL_ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 BATCH_SIZE = 32
 """Fixed: the size of a batch changes the last bits of a vector."""
-
-_REVISION_DIGITS = 16
-_WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "*.npz")
 
 
 class Embedder(Protocol):
@@ -97,28 +94,12 @@ def load_model(
         message = f'the model "{given}" cannot be loaded: {_first_line(error)}'
         hint = "Give a folder that holds the model, or fill the cache that HF_HOME names while online."
         raise CannotMeasureError("snapshot.model-not-found", message, hint=hint) from error
-    return _SentenceTransformer(model, revision or _revision(given, model), batch_size)
+    return _SentenceTransformer(model, revision or model_revision(given, model), batch_size)
 
 
 def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0] if lines else 'no reason given'}"
-
-
-def _revision(given: str, model: Any) -> str:
-    """Commit of a model from the hub; for a folder, a digest of its weights, so that other weights are told apart."""
-    folder = Path(given)
-    if folder.is_dir():
-        digest = hashlib.sha256()
-        for path in sorted(path for pattern in _WEIGHTS for path in folder.rglob(pattern)):
-            with path.open("rb") as stream:
-                digest.update(hashlib.file_digest(stream, "sha256").digest())
-        return digest.hexdigest()[:_REVISION_DIGITS]
-    for module in model.modules():
-        commit = getattr(getattr(module, "config", None), "_commit_hash", None)
-        if commit:
-            return str(commit)
-    return ""
 
 
 class _SentenceTransformer:

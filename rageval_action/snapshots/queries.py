@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -16,22 +16,23 @@ from rageval_action.zip_reader import ZipError, ZipLimits, open_zip
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from rageval_action.core.model.snapshot import BuildSettings
+
+T = TypeVar("T")
 
 _KEYS, _VECTORS = "keys.npy", "vectors.npy"
 _KEY_BYTES = 64
 LIMITS = ZipLimits(member=1 << 32, ratio=100, free=100 << 10)
 
 
-def keyed(
-    vectors: Mapping[str, NDArray[np.float32]], settings: BuildSettings
-) -> dict[str, NDArray[np.float32]]:
-    """Query text -> vector, under the keys by which the encoder looks for them."""
+def keyed(values: Mapping[str, T], settings: BuildSettings) -> dict[str, T]:
+    """What belongs to query texts, such as vectors, under the keys by which the encoder looks for them."""
     made_by = {"model": settings.model, "revision": settings.revision, "prefix": settings.query_prefix}
-    return {query_key(**made_by, text=text): vector for text, vector in vectors.items()}
+    return {query_key(**made_by, text=text): value for text, value in values.items()}
 
 
 def check_query_vectors(
@@ -57,11 +58,11 @@ def check_query_vectors(
         raise SnapshotError("snapshot.not-finite", message, where=f"{where} row {bad[0]}")
 
 
-def write_queries(path: Path, vectors: Mapping[str, NDArray[np.float32]]) -> None:
+def write_queries(target: Path | BinaryIO, vectors: Mapping[str, NDArray[np.float32]]) -> None:
     """Write key -> vector; the bytes depend on the contents alone, not on the order of the mapping."""
     keys = sorted(vectors)
     np.savez(
-        path,
+        target,
         keys=np.array(keys, dtype=f"S{_KEY_BYTES}"),
         vectors=np.array([vectors[key] for key in keys], dtype=np.float32),
     )

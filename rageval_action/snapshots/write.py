@@ -17,7 +17,7 @@ from rageval_action.core.model.snapshot import BuildSettings, FileEntry, Manifes
 from rageval_action.errors import SnapshotError
 from rageval_action.snapshots.arrays import BLOCK_BYTES, MAX_DIMENSION, measure, open_matrix
 from rageval_action.snapshots.fingerprint import fingerprint
-from rageval_action.snapshots.manifest import CHUNKS, MANIFEST, QUERIES, sha256_of
+from rageval_action.snapshots.manifest import CHUNKS, MANIFEST, QUERIES, encode_manifest, sha256_of
 from rageval_action.snapshots.problems import Problems
 from rageval_action.snapshots.queries import write_queries
 from rageval_action.snapshots.row_checks import check_vectors, name_repeats
@@ -134,8 +134,7 @@ def _write_files(
         **msgspec.structs.asdict(settings),
     )
     manifest = msgspec.structs.replace(manifest, fingerprint=fingerprint(manifest, chunks, shards))
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
-    (folder / MANIFEST).write_bytes(text + b"\n")
+    (folder / MANIFEST).write_bytes(encode_manifest(manifest))
     return manifest
 
 

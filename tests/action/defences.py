@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tests.defence_removal import Defence, take_out
 
+CAGE = "rageval_action/retrievers/"
+IN_CAGE = "tests/unit/retrievers/test_command.py::test_"
+
 GITHUB, ACTION = "rageval_action/github/", "rageval_action/action/"
 
 MUTATIONS: tuple[Defence, ...] = (
@@ -553,6 +556,69 @@ MUTATIONS: tuple[Defence, ...] = (
         'decode_record(data, place=f"artifact {item.id}").git.sha != run.head_sha',
         "False",
         "tests/unit/github/test_history_records.py",
+    ),
+    (
+        "cage: ids in use",
+        CAGE + "cage_user.py",
+        "user not in running and not _has_account(user) and ",
+        "",
+        IN_CAGE + "an_id_that_is_in_use_is_passed_over",
+    ),
+    (
+        "cage: ids of other runs",
+        CAGE + "cage_user.py",
+        "        return False\n    return True",
+        "        return True\n    return True",
+        IN_CAGE + "the_user_is_nobody_elses",
+    ),
+    (
+        "cage: the runner's command files",
+        CAGE + "confine.py",
+        ", *command_files()]",
+        "]",
+        IN_CAGE + "the_runners_command_files_are_closed_meanwhile",
+    ),
+    (
+        "cage: container engines",
+        CAGE + "confine.py",
+        ", *engine_sockets()]",
+        "]",
+        IN_CAGE + "a_container_engine_in_reach_stops_the_start",
+    ),
+    (
+        "cage: the probe",
+        CAGE + "confine.py",
+        "if reached:",
+        "if False:",
+        IN_CAGE + "a_readable_secret_stops_the_start",
+    ),
+    (
+        "cage: writing is probed",
+        CAGE + "confine.py",
+        ' || [ -w "$path" ]',
+        "",
+        IN_CAGE + "the_runners_command_files_are_closed_meanwhile",
+    ),
+    (
+        "cage: nothing of the other user is left",
+        CAGE + "confine.py",
+        "stack.enter_context(none_left(partial(_end_user, how)))",
+        "pass",
+        IN_CAGE + "nothing_outlives_the_run_and_nothing_dumps_its_memory",
+    ),
+    (
+        "cage: nothing of our own user is left",
+        CAGE + "confine.py",
+        "stack.enter_context(none_left())",
+        "pass",
+        IN_CAGE + "nothing_outlives_the_run_and_nothing_dumps_its_memory",
+    ),
+    (
+        "cage: no core dumps",
+        CAGE + "confine.py",
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))",
+        "pass",
+        IN_CAGE + "nothing_outlives_the_run_and_nothing_dumps_its_memory",
     ),
     (
         "mentions broken",

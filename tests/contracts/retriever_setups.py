@@ -163,6 +163,7 @@ class _WordScorer:
     """A cross-encoder that counts words."""
 
     cost: dict[str, float] = {}  # noqa: RUF012 - nothing is paid for
+    revision = ""
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Cosine of word counts."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from rageval_action.retrievers.cage_user import USERS
+
 FOLDER = Path(__file__).resolve().parent / "programs"
 
 
@@ -22,7 +24,7 @@ def interpreter() -> str:
 
 
 def _runs(candidate: str) -> bool:
-    as_other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    as_other = {"user": USERS[-1], "group": USERS[-1], "extra_groups": []} if os.geteuid() == 0 else {}
     try:
         tried = subprocess.run(
             [candidate, "-c", ""],

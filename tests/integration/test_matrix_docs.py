@@ -115,6 +115,7 @@ class StoredScorer:
         self.scores: dict[str, float] = stored["scores"]
         self.sha256: str = stored["sha256"]
         self.cost: dict[str, float] = {}
+        self.revision = ""
         self.asked: list[tuple[str, list[str]]] = []
         self._complete = complete
 

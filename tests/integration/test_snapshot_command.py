@@ -20,7 +20,7 @@ from rageval_action.retrievers.dense import DenseRetriever
 from rageval_action.retrievers.interface import RetrieverContext
 from rageval_action.snapshots.encoder import query_encoder
 from rageval_action.snapshots.read import read_snapshot
-from tests.small_project import rageval
+from tests.small_project import GOLDEN, rageval, vector, write_golden, write_index
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -320,3 +320,54 @@ def test_without_query_vectors_a_store_is_told_what_it_needs(tmp_path: Path) -> 
     assert "build the snapshot" not in done.stderr
     done = rageval(*words, "--retriever", "bm25", "--out", "run", cwd=tmp_path, env=where)
     assert done.returncode == 0, done.stderr
+
+
+def _evaluated(folder: Path, *more: str) -> None:
+    """An evaluation of `golden.jsonl` in a snapshot `index`; its record lies in `record`."""
+    write_golden(folder / "golden.jsonl")
+    write_index(folder / "index")
+    words = ("evaluate", "--golden", "golden.jsonl", "--snapshot", "index", "--out", "record", *more)
+    done = rageval(*words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_questions_of_a_record_are_asked_without_a_model(tmp_path: Path) -> None:
+    _evaluated(tmp_path)
+    write_index(tmp_path / "new", rows=GOLDEN[:2])
+    np.save(tmp_path / "vectors.npy", np.stack([vector(str(row["query"])) for row in GOLDEN]))
+    evaluation = ("evaluate", "--golden", "golden.jsonl", "--snapshot", "new", "--out", "again")
+    refused = rageval(*evaluation, cwd=tmp_path)
+    assert refused.returncode == 3
+    assert "rageval snapshot add-queries" in refused.stderr
+    words = ("snapshot", "add-queries", "new", "--from-record", "record", "--json", "-")
+    done = rageval(*words, "--query-embeddings", "vectors.npy", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "added": len(GOLDEN) - 2,
+        "known": 2,
+        "without_text": 0,
+        "query_vectors": len(GOLDEN),
+    }
+    assert rageval("snapshot", "verify", "new", cwd=tmp_path).returncode == 0
+    assert rageval(*evaluation, cwd=tmp_path).returncode == 0
+
+
+def test_questions_without_a_text_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "rageval.yml").write_text("texts: false\n")
+    _evaluated(tmp_path)
+    done = rageval("snapshot", "add-queries", "index", "--from-record", "record", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(GOLDEN)} questions could not be added" in done.stdout
+
+
+def test_several_golden_sets_and_the_old_vectors(desk: Desk) -> None:
+    (desk.folder / "more.jsonl").write_text('{"id": "m1", "query": "third", "relevant": ["d1"]}\n')
+    build = ["build", "--corpus", "chunks.jsonl", "--model", "toy"]
+    desk.run(*build, "--queries", "golden.jsonl", "--queries", "more.jsonl", "--out", "s")
+    assert query_encoder(read_snapshot(desk.folder / "s"), allow_model=False)(["third"]).shape == (1, 6)
+    out, _ = desk.run(*build, "--keep-queries-of", "s", "--out", "t")
+    assert "3 cached vectors" in out
+    _, err = desk.run(*build, "--query-prefix", "ask: ", "--keep-queries-of", "s", "--out", "u")
+    assert "snapshot.queries-not-kept" in err
+    out, _ = desk.run("add-queries", "u", "--queries", "more.jsonl")
+    assert "1 query vector added. The snapshot holds 1." in out

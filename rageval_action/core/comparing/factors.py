@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -13,7 +13,7 @@ from rageval_action.core.comparing.exams import ExamQuestion
 from rageval_action.core.comparing.golden_changes import Pairing
 from rageval_action.core.model.corpus import Corpus
 from rageval_action.core.model.record import FILE_CHECKSUM, Record, SnapshotInfo
-from rageval_action.core.wording.lists import plural, queries
+from rageval_action.core.wording.lists import listed, plural, queries
 
 TURNED_OVER = 0.5
 """From this share of new chunk ids on, a corpus counts as chunked anew."""
@@ -21,7 +21,7 @@ TURNED_OVER = 0.5
 MANY_ERRORS = 0.10
 """From this share of failed queries on, a baseline makes any candidate look better."""
 
-RETRIEVAL = ("model", "chunker", "corpus", "snapshot", "retriever", "metric")
+RETRIEVAL = ("model", "chunker", "corpus", "snapshot", "retriever", "retriever code", "metric")
 """Factors of which only one should change at a time, or nobody knows which one moved the score."""
 
 UNSTATED = "not stated"
@@ -133,6 +133,7 @@ def factors(before: Record, after: Record, corpus: Turnover, golden: Pairing) ->
     ]
     known = {factor.name for factor in found}
     found += _content(before, after, corpus, known)
+    found += _code(before.retriever.code, after.retriever.code)
     found += _checksums(before, after, golden, known)
     found += _golden(before, after, golden)
     return tuple(found)
@@ -163,6 +164,15 @@ def _content(before: Record, after: Record, corpus: Turnover, known: set[str]) -
 
 def _size(snapshot: SnapshotInfo) -> str:
     return f"{plural(snapshot.documents, 'document')}, {plural(snapshot.chunks, 'chunk')}"
+
+
+def _code(before: Mapping[str, str], after: Mapping[str, str]) -> list[Factor]:
+    """The files of the code that ranked whose hashes differ; a side that tracked none states none of them."""
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    told = [
+        listed([f"{name} {side[name][:12]}" for name in names if name in side], 3) for side in (before, after)
+    ]
+    return [Factor(name="retriever code", before=told[0], after=told[1])] if names else []
 
 
 def _checksums(before: Record, after: Record, golden: Pairing, known: set[str]) -> list[Factor]:

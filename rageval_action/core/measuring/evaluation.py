@@ -138,6 +138,7 @@ def assemble(
             parameters=run.parameters,
             depth=run.depth,
             reranker=str(run.parameters.get("reranker", "")),
+            code=run.code,
         ),
         acl_mode=settings.access,
         k=settings.k,

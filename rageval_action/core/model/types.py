@@ -170,6 +170,7 @@ class Run(Struct, frozen=True, kw_only=True):
         depth: how many distinct units each ranking holds at least, where the corpus has so many.
         warm_up: queries run before the clock started.
         cost: calls and tokens by stage, money where a price is known.
+        code: path in the repository -> SHA-256 of the code that ranked; empty where it cannot be seen.
     """
 
     rankings: tuple[Ranking, ...]
@@ -179,6 +180,7 @@ class Run(Struct, frozen=True, kw_only=True):
     warm_up: int = 0
     cost: dict[str, float] = {}
     notices: tuple[Notice, ...] = ()
+    code: dict[str, str] = {}
 
 
 class Grades(Struct, frozen=True, tag="grades"):

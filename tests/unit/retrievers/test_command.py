@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,7 +15,8 @@ import pytest
 
 from rageval_action.core.model.types import ChunkAcl, Query, QueryAcl, Run
 from rageval_action.errors import ConfigError
-from rageval_action.retrievers import confine
+from rageval_action.retrievers import cage_user, confine
+from rageval_action.retrievers.cage_user import USERS
 from rageval_action.retrievers.command import CommandRetriever, Limits
 from rageval_action.retrievers.confine import UnsafeProcessError, confined
 from rageval_action.retrievers.interface import OptionValue
@@ -187,7 +189,8 @@ def test_who_asks_is_told_and_enforced(program: Path) -> None:
         {"command": " "},
         {},
         {"command": "x", "cwd": "/no/such/folder"},
-        {"command": "x", "uid": 0},
+        {"command": "x", "uid": 121},
+        {"command": "x", "user": "root"},
     ],
 )
 def test_bad_options_are_refused_before_anything_runs(options: dict[str, OptionValue]) -> None:
@@ -300,6 +303,127 @@ def test_a_readable_secret_stops_the_start(checkout: Path, monkeypatch: pytest.M
         pass
 
 
+@needs_root
+def test_the_user_is_nobody_elses(program: Path) -> None:
+    with confined([], program) as one, confined([], program) as other:
+        assert one.user in USERS
+        assert other.user in USERS
+        assert one.user != other.user
+        assert one.arguments()["group"] == one.user
+        assert one.arguments()["extra_groups"] == []
+
+
+@needs_root
+@pytest.mark.parametrize("taken", ["_has_account", "_ids_of_processes"])
+def test_an_id_that_is_in_use_is_passed_over(
+    program: Path, taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = {
+        "_has_account": lambda user: user < USERS[7],
+        "_ids_of_processes": lambda: set(USERS[:7]),
+    }
+    monkeypatch.setattr(cage_user, taken, used[taken])
+    with confined([], program) as how:
+        assert how.user is not None
+        assert how.user >= USERS[7]
+    monkeypatch.setattr(cage_user, "_has_account", lambda user: True)
+    with pytest.raises(ConfigError) as caught, confined([], program):
+        pass
+    assert caught.value.code == "retriever.no-free-user"
+
+
+@needs_root
+@pytest.mark.parametrize("variable", confine.COMMAND_FILES)
+def test_the_runners_command_files_are_closed_meanwhile(
+    program: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = program / "commands"
+    file.touch()
+    file.chmod(0o666)
+    monkeypatch.setenv(variable, str(file))
+    with confined([], program):
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert file.stat().st_mode & 0o777 == 0o666
+    monkeypatch.setattr(Path, "chmod", lambda self, mode: None)
+    with pytest.raises(UnsafeProcessError, match="can read or write"), confined([], program):
+        pass
+    os.chmod(file, 0o622)  # noqa: PTH101, S103 - `Path.chmod` does nothing here
+    with pytest.raises(UnsafeProcessError, match="can read or write"), confined([], program):
+        pass
+
+
+@needs_root
+@pytest.mark.parametrize("by", ["place", "variable"])
+def test_a_container_engine_in_reach_stops_the_start(
+    program: Path, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = program / "docker.sock"
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(str(place))
+        if by == "place":
+            monkeypatch.setattr(confine, "ENGINES", (str(place),))
+        else:
+            monkeypatch.setenv("DOCKER_HOST", f"unix://{place}")
+        place.chmod(0o660)
+        with confined([], program):
+            pass
+        place.chmod(0o666)
+        with pytest.raises(UnsafeProcessError, match=r"docker\.sock"), confined([], program):
+            pass
+
+
+@needs_root
+def test_a_program_that_the_other_user_may_not_run_is_said_with_the_ways_out(program: Path) -> None:
+    (program / "closed").mkdir(mode=0o700)
+    python = program / "closed" / "python"
+    python.write_text("#!/bin/sh\n")
+    python.chmod(0o755)
+    made = CommandRetriever(context(snapshot(THREE), command="closed/python", cwd=str(program)))
+    with pytest.raises(ConfigError) as caught:
+        made.retrieve(QUERIES, 10)
+    assert caught.value.code == "retriever.program-closed"
+    assert str(python) in caught.value.message
+    for way in ("/opt", "ordinary user", "run-file"):
+        assert way in caught.value.hint
+
+
+LEAVES = """
+import json, os, subprocess, sys
+for line in sys.stdin:
+    left = subprocess.Popen(["sleep", "300"], start_new_session=True, stdout=2)
+    limits = open("/proc/self/limits").read()
+    core = next(line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core"))
+    found = ["c1", f"pid {left.pid}", "core " + "/".join(core), f"user {os.getuid()} {os.getgid()} {os.getgroups()}"]
+    print(json.dumps({"id": json.loads(line)["id"], "results": found}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("isolation", ["other-user", "no-dump"])
+def test_nothing_outlives_the_run_and_nothing_dumps_its_memory(
+    program: Path, isolation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if isolation == "no-dump":
+        monkeypatch.setattr(confine.os, "geteuid", lambda: 1000)
+        monkeypatch.delenv("CI", raising=False)
+    elif os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    (program / "leaves.py").write_text(LEAVES)
+    line = f"{interpreter()} leaves.py"
+    made = CommandRetriever(context(snapshot(THREE), access="audit", command=line, cwd=str(program)))
+    run = made.retrieve(QUERIES, 10)
+    assert run.parameters["isolation"] == isolation
+    said = {hit.id for ranking in run.rankings for hit in ranking.hits}
+    assert "core 0/0" in said
+    pids = [int(text.split()[1]) for text in said if text.startswith("pid ")]
+    assert len(pids) == len(QUERIES)
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+    if isolation == "other-user":
+        ((user, group, groups),) = {tuple(text.split()[1:]) for text in said if text.startswith("user ")}
+        assert user == group
+        assert int(user) in USERS
+        assert groups == "[]"
+
+
 def test_the_environment_is_built_and_not_copied(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SEARCH_URL", "http://localhost")
     monkeypatch.setenv("OTHER", "x")
@@ -350,6 +474,12 @@ def test_a_function_may_return_mappings_lazily_and_ask_for_the_acl(program: Path
     assert [hit.id for hit in python_run(program, "mapping").rankings[0].hits] == ["c3", "c1"]
     asked = [Query(id="q1", text="x", acl=QueryAcl(principal="ana")), Query(id="q2", text="x")]
     assert [r.hits[0].id for r in python_run(program, "with_acl", asked).rankings] == ["c1", "c2"]
+
+
+def test_the_code_that_ranks_is_in_the_run(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(program)
+    assert list(python_run(program, "search").code) == ["team_search.py"]
+    assert list(run(program, "good").code) == ["search.py"]
 
 
 def test_a_function_that_raises_costs_its_query(program: Path) -> None:

@@ -28,6 +28,7 @@ class CountingScorer:
 
     def __init__(self, *, fail: bool = False) -> None:
         self.cost: dict[str, float] = {"rerank_calls": 0.0}
+        self.revision = "r7"
         self.asked: list[tuple[str, ...]] = []
         self.fail = fail
 
@@ -66,6 +67,7 @@ def test_times_costs_and_parameters_are_kept_per_stage(scorer: CountingScorer) -
     assert latency["total"] == pytest.approx(latency["retrieve"] + latency["rerank"])
     assert run.cost == {"rerank_calls": 2.0}
     assert run.parameters["bm25.b"] == 0.5
+    assert run.parameters["reranker_revision"] == "r7"
     assert len(scorer.asked) == 2  # nothing paid for twice to warm up
 
 

@@ -247,6 +247,20 @@ class TestFactors:
         assert (found.before, found.after) == ("a" * 12, "b" * 12)
         assert caveats(*both, [found, Factor(name="corpus", before="", after="")], SAME, UNTOUCHED) == ()
 
+    def test_code_that_ranked_is_compared_by_hash(self) -> None:
+        def told(old: dict[str, str], new: dict[str, str]) -> list[tuple[str, str, str]]:
+            before, after = (amended(ranked([1, 1]), code=code).record for code in (old, new))
+            found = factors(before, after, SAME, Pairing(paired=2))
+            return [(one.name, one.before, one.after) for one in found]
+
+        same = {"util.py": "c" * 64}
+        found = told({"search.py": "a" * 64, **same}, {"search.py": "b" * 64, "new.py": "d" * 64, **same})
+        assert found == [
+            ("retriever code", f"search.py {'a' * 12}", f"new.py {'d' * 12}, search.py {'b' * 12}")
+        ]
+        assert told(same, same) == told({}, {}) == []
+        assert told({}, same) == [("retriever code", "", f"util.py {'c' * 12}")]
+
     def test_query_vectors_of_another_model_or_other_queries_are_no_factor(self) -> None:
         before = amended(ranked([1, 1]), query_vectors_sha256="a").record
         after = amended(ranked([1, 1]), query_vectors_sha256="b").record
