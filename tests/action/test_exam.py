@@ -94,6 +94,13 @@ def _renamed(state: State) -> State:
     )
 
 
+def _few_renamed(state: State) -> State:
+    """Three documents get other names, and no label follows."""
+    return _chunks(lambda one: replace(one, id=f"x{one.id}", doc=f"x{one.doc}") if one.doc < "d03" else one)(
+        state
+    )
+
+
 def _now(name: str) -> str:
     return f"x{name}" if name < "d20" else name
 
@@ -269,7 +276,7 @@ def test_no_two_steps_are_both_green(branch: Branch, base: RunRecord, name: str)
                 lambda _place, row: {**row, "relevant": [_now(name) for name in row["relevant"]]}
             )(_renamed(s)),
         ),
-        ("rename documents alone", _renamed),
+        ("rename three documents alone", _few_renamed),
     ],
 )
 def test_honest_maintenance_passes(

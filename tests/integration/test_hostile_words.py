@@ -72,7 +72,7 @@ COMMANDS = {
     "a configuration": ("evaluate --golden golden.jsonl --snapshot index --out x --config value.yml", 2),
     "where to look next": (
         "evaluate --golden asked.jsonl --snapshot poorer --baseline before --out z",
-        1,
+        0,
     ),
     "a row of the matrix": ("matrix --config matrix.yml", 0),
     "a program's last words": (

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rageval_action.core.comparing.exams import Corpora, left_alone
+from rageval_action.core.comparing.exams import Corpora, followed, left_alone
 from rageval_action.core.comparing.pairing import QuestionPair, QuestionPairs
+from rageval_action.core.labels.label_transfer import asked_for
 from rageval_action.core.measuring import slices
 from rageval_action.core.model.access_names import Asker
 
@@ -59,11 +60,14 @@ class GoldenChanges(Struct, frozen=True, kw_only=True):
         withdrawn: removed, reworded, relabelled or given to another asker by this pull request, in the base's file
             order.
         untagged: of the others, the base's id -> the tags that this pull request took off.
+        stale: questions that the pull request left alone although their labels name ids that it replaced. They are
+            marked by the new ids here, but once merged nothing could mark them.
     """
 
     pairing: Pairing
     withdrawn: tuple[str, ...]
     untagged: dict[str, frozenset[str]] = {}
+    stale: tuple[str, ...] = ()
 
 
 def golden_changes(pairs: QuestionPairs, pair: Corpora, base: BaseCommit | None) -> GoldenChanges:
@@ -97,7 +101,14 @@ def golden_changes(pairs: QuestionPairs, pair: Corpora, base: BaseCommit | None)
         pairing=pairing,
         withdrawn=tuple(name for _, name in order if name in withdrawn),
         untagged={name: tags for name, tags in untagged.items() if tags and name not in withdrawn},
+        stale=tuple(one.before.query_id for one in mine if _is_stale(one, pair)),
     )
+
+
+def _is_stale(one: QuestionPair, pair: Corpora) -> bool:
+    if asked_for(one.before.judgments) != asked_for(one.after.judgments):
+        return False
+    return bool(followed(one.before, pair).moved)
 
 
 def _still_asked(text: str, who: Asker | None, base: BaseCommit | None) -> bool:

@@ -13,6 +13,7 @@ from rageval_action.core.judging.outcomes import (
     NoExam,
     NotAsked,
     Outcome,
+    StaleLabels,
     State,
     Withdrawn,
 )
@@ -33,6 +34,7 @@ def exam_limits(policy: Policy, against: Comparison) -> list[Outcome]:
     found = [
         _not_asked(against),
         _withdrawn(policy, against),
+        _stale(against),
         _shrunk(against),
         _outcome("inconclusive", "baseline.no-exam", NoExam())
         if against.baseline.record.exam is None
@@ -70,6 +72,14 @@ def _withdrawn(policy: Policy, against: Comparison) -> Outcome | None:
     if not named and len(gone) <= MOST_WITHDRAWN * total + TOLERANCE:
         return None
     return _outcome("inconclusive", "exam.withdrawn", Withdrawn(ids=gone, queries=total, named=named))
+
+
+def _stale(against: Comparison) -> Outcome | None:
+    """Labels that only follow their texts here: the next baseline could not be marked by them."""
+    stale, total = against.golden.stale, len(against.baseline.queries)
+    if len(stale) <= MOST_WITHDRAWN * total + TOLERANCE:
+        return None
+    return _outcome("inconclusive", "labels.stale", StaleLabels(ids=stale, queries=total))
 
 
 def _shrunk(against: Comparison) -> Outcome | None:

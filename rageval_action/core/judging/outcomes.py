@@ -123,6 +123,13 @@ class Withdrawn(Struct, frozen=True, kw_only=True, tag_field="kind", tag="withdr
     named: tuple[str, ...] = ()
 
 
+class StaleLabels(Struct, frozen=True, kw_only=True, tag_field="kind", tag="stale-labels"):
+    """Questions, of how many, whose labels name ids that the pull request replaced without changing the labels."""
+
+    ids: tuple[str, ...]
+    queries: int
+
+
 class NotAsked(Struct, frozen=True, kw_only=True, tag_field="kind", tag="not-asked"):
     """Questions of the base that were not put to the candidate, of how many; `why`: code -> how many."""
 
@@ -180,6 +187,7 @@ Finding: TypeAlias = (
     | LatencyFinding
     | NoQueries
     | Withdrawn
+    | StaleLabels
     | NotAsked
     | CorpusShrunk
     | NoExam

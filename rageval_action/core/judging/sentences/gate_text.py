@@ -24,6 +24,7 @@ from rageval_action.core.judging.outcomes import (
     NotAsked,
     NothingPaired,
     Outcome,
+    StaleLabels,
     Withdrawn,
     reaches,
 )
@@ -250,6 +251,13 @@ def _withdrawn(_found: Outcome, finding: Withdrawn) -> str:
     )
 
 
+def _stale(_found: Outcome, finding: StaleLabels) -> str:
+    return (
+        f"the labels of {len(finding.ids)} of {queries(finding.queries)} name ids that this pull request replaced;"
+        " update them (rageval golden drift writes the patch)"
+    )
+
+
 WHY_NOT_ASKED = {
     "no-text": "the baseline's record keeps no text",
     "no-vector": "the snapshot has no query vector",
@@ -289,6 +297,7 @@ _SENTENCES: dict[type, Callable[[Outcome, Any], str]] = {
     LatencyFinding: _latency,
     NoQueries: _no_queries,
     Withdrawn: _withdrawn,
+    StaleLabels: _stale,
     NotAsked: _not_asked,
     CorpusShrunk: _shrunk,
     NoExam: _no_exam,

@@ -48,6 +48,7 @@ FAILURES = {
 
 UNDECIDED = {
     "exam.withdrawn": "This pull request changes the questions it is judged by",
+    "labels.stale": "The labels must follow the renamed documents",
     "acl-base": "Access was widened",
     "corpus.shrunk": "Most of the base branch's documents are gone",
     "baseline.no-exam": "The baseline is too old to be asked again",

@@ -166,7 +166,7 @@ class TestRecord:
         )
         assert (found.golden.unit, found.golden.queries, found.golden.answerable) == ("document", 3, 2)
         assert (found.golden.unanswerable, found.golden.unreviewed) == (1, 4)
-        assert found.golden.sources == {"human": 2, "synthetic": 1}
+        assert found.golden.sources == {"unknown": 2, "synthetic": 1}
         assert (found.snapshot.fingerprint, found.snapshot.build_id, found.snapshot.source_commit) == (
             "f0",
             "b1",
@@ -204,7 +204,7 @@ class TestRecord:
             ("x",),
             "t",
             "en",
-            "human",
+            "unknown",
             "u",
         )
         assert found.query_sha256 == query_sha256("question q1")
@@ -238,9 +238,12 @@ class TestRecord:
             query("q3", answerable=False, tags=("x",)),
         ]
         found = made(queries, [ranking("q1", "a#0"), ranking("q2"), ranking("q3", "a#0")]).record
-        assert set(found.slices) == {"source:human", "tag:x"}
+        assert set(found.slices) == {"source:unknown", "tag:x"}
         assert (found.slices["tag:x"].n, found.slices["tag:x"].measures["mrr"].mean) == (1, 1.0)
-        assert (found.slices["source:human"].n, found.slices["source:human"].measures["mrr"].mean) == (2, 0.5)
+        assert (found.slices["source:unknown"].n, found.slices["source:unknown"].measures["mrr"].mean) == (
+            2,
+            0.5,
+        )
 
     def test_scores_are_cut_at_the_depth(self) -> None:
         rankings = [ranking("q1", "a#0", "b#0", "c#0")]
@@ -427,8 +430,8 @@ class TestWarnings:
         start, end = "a gate or a waiver is about", "in which there is no query"
         assert told == [
             f'{start} "tag:exact-trem", {end} (did you mean tag:exact-term?)',
-            f'{start} "tag:outside", {end} (there are source:human, tag:exact-term, tag:slow, type:concept)',
-            f'{start} "lang:en", {end} (there are source:human, tag:exact-term, tag:slow, type:concept)',
+            f'{start} "tag:outside", {end} (there are source:unknown, tag:exact-term, tag:slow, type:concept)',
+            f'{start} "lang:en", {end} (there are source:unknown, tag:exact-term, tag:slow, type:concept)',
         ]
         assert "policy.empty-slice" not in codes(made(queries, [ranking(q.id) for q in queries]))
 

@@ -22,6 +22,7 @@ from rageval_action.core.judging.outcomes import (
     NoExam,
     NotAsked,
     Outcome,
+    StaleLabels,
     Withdrawn,
 )
 from rageval_action.core.judging.policy import DropGate, FloorGate, KeepGate, LatencyGate, Waiver
@@ -140,6 +141,7 @@ def test_what_could_not_be_ruled_out_is_a_range_in_plain_words() -> None:
             NotAsked(ids=("a",), queries=4, why={"no-vector": 1}),
             "3 of 4 queries of the base branch were asked",
         ),
+        (StaleLabels(ids=("a",), queries=9), "the labels of 1 of 9 queries name ids"),
         (CorpusShrunk(left=3, documents=10), "the index holds 3 of the base branch's 10 documents"),
         (NoExam(), "an older version"),
         (BaseLeaks((ForbiddenHit(query_id="q", id="c", rank=1),)), "1 result may not be seen"),
