@@ -47,6 +47,9 @@ CAVEATS = (
 REPEATED = 3
 """Notices of one kind that are shown one by one; more become one line."""
 
+NEVER_JOINED = ("policy.changed",)
+"""Notices that are shown one by one however many there are: a waiver must not hide behind a count of gates."""
+
 STATES = {"cannot_measure": "cannot measure", "no_baseline": "no baseline"}
 
 
@@ -145,10 +148,10 @@ def _lines(found: Sequence[Notice]) -> tuple[str, ...]:
     often = Counter(notice.code for notice in found)
     lines: dict[str, None] = {}
     for notice in found:
-        if often[notice.code] <= REPEATED:
+        if often[notice.code] <= REPEATED or notice.code in NEVER_JOINED:
             lines[f"{notice.where}: {notice.text}" if notice.where else notice.text] = None
     for code, count in often.items():
-        if count > REPEATED:
+        if count > REPEATED and code not in NEVER_JOINED:
             lines[_together([notice for notice in found if notice.code == code], count)] = None
     return tuple(lines)
 
