@@ -34,7 +34,8 @@ class Search:
         if query == "nothing":
             return []
         asked = vector(query, self.words)
-        return [[name, cosine(asked, counts)] for name, counts in self.chunks]
+        found = [[name, cosine(asked, counts)] for name, counts in self.chunks]
+        return sorted(found, key=lambda one: -one[1])
 
 
 def search(query, depth, acl=None):
