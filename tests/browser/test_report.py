@@ -212,8 +212,8 @@ def large() -> str:
     before, after = situations.old(made(0)), made(1)
     found = compare(before, after, parse_measures(["recall@5"]))
     told = ComparisonDocument(
-        verdict="pass", exit_code=0, overridden=None, reasons=(), baseline=None, pairing=found.pairing, k=5,
-        measures=found.view.rows, queries=found.queries,
+        verdict="pass", exit_code=0, overridden=None, reasons=(), baseline=None, pairing=found.golden.pairing, k=5,
+        measures=found.base.rows, queries=found.queries,
     )  # fmt: skip
     return html(page(told, after, before))
 

@@ -255,7 +255,7 @@ def _lancedb() -> Iterator[dict[str, OptionValue]]:
 def _chroma() -> Iterator[dict[str, OptionValue]]:
     for space in ("l2", "cosine", "ip"):
         folder = setups._folder() / "db"
-        setups._KEPT.append(fill_chroma(folder, CHUNKS, VECTORS, space))
+        setups.KEPT_OPEN.append(fill_chroma(folder, CHUNKS, VECTORS, space))
         yield {"path": str(folder), "collection": "docs"}
 
 

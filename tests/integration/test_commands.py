@@ -145,7 +145,7 @@ class TestEvaluate:
         )
         assert done.returncode == 0
         told = json.loads((project / "after" / "comparison.json").read_text())
-        assert told["verdict"] == "pass"
+        assert (told["verdict"], told["reasons"][0]["code"]) == ("inconclusive", "labels.stale")
         assert not [change for change in told["queries"] if change["change"] in ("lost", "worse")]
         followed = next(note for note in told["warnings"] if note["code"] == "labels.followed")
         assert "q2" in followed["text"]
@@ -260,7 +260,8 @@ def test_demo_shows_a_regression_and_ends_with_0() -> None:
 def test_a_comparison_ends_with_commands_that_look_closer(project: Path) -> None:
     assert evaluate(project, "before")[0] == 0
     write_index(project / "smaller", documents=dict(list(DOCUMENTS.items())[1:]))
-    told = evaluate(project, "after", "--snapshot", "smaller", "--baseline", "before")[1].splitlines()
+    words = ("--snapshot", "smaller", "--baseline", "before", "--out", "after")
+    told = rageval("evaluate", "--golden", "golden.jsonl", *words, cwd=project).stdout.splitlines()
     commands = [shlex.split(line)[1:] for line in told if line.startswith("  rageval ")]
     assert [words[0] for words in commands] == ["report", "explain"]
     for words in commands:

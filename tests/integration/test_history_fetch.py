@@ -206,5 +206,5 @@ def test_records_on_disk_need_no_network_library(tmp_path):
 @pytest.mark.parametrize("address", ["gopher://x", "http://[::1", "http://x:99999"])
 def test_an_address_that_is_none(rageval, monkeypatch: pytest.MonkeyPatch, address: str) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setenv("GITHUB_API_URL", address)
-    done = rageval("--repository", "acme/docs", "--json", "-")
+    done = rageval("--repository", "acme/docs")
     assert (done.code, "GITHUB_API_URL: it is no address." in done.err) == (2, True)

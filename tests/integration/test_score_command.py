@@ -24,7 +24,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def scored(folder: Path, *more: str) -> tuple[int, str, str]:
-    done = rageval("score", "--qrels", "qrels.txt", "--run", "run.txt", *more, cwd=folder)
+    usual = [("--qrels", "qrels.txt"), ("--run", "run.txt")]
+    files = [word for pair in usual if pair[0] not in more for word in pair]
+    done = rageval("score", *files, *more, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 
