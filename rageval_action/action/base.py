@@ -124,7 +124,8 @@ def read_base(api: Api, inputs: ActionInputs, workflow: str, sha: str) -> Base:
         sha: the base commit.
 
     Raises:
-        ApiError: GitHub could not be asked. ConfigError: a path leads out of the repository.
+        ApiError: GitHub could not be asked. ConfigError: a path leads out of the repository, or the base's workflow
+            is not YAML: what it asked of the evaluation is then unknown, and the head's word is not taken for it.
     """
     root = root_of(inputs.config or FILE)
     own = root.inside(inputs.config or FILE)
@@ -140,7 +141,9 @@ def read_base(api: Api, inputs: ActionInputs, workflow: str, sha: str) -> Base:
 
 def _step(api: Api, evaluation: str, workflow: str, sha: str) -> Step | NoStep:
     file = file_at(api, workflow, sha) if workflow else FileAbsent(workflow)
-    found = named(step_inputs(file.data), evaluation) if isinstance(file, FileFound) else None
+    if isinstance(file, FileAbsent):
+        return NoStep()
+    found = named(step_inputs(file.data, f"{workflow} (base branch)"), evaluation)
     return NoStep() if found is None else Step(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from rageval_action.errors import ConfigError
 from rageval_action.safe_yaml import YamlDocument, YamlError
 
 OURS = "rag-eval-action"
@@ -11,16 +12,25 @@ TELLING = frozenset({"golden", "snapshot", "config"})
 """Inputs that tell a step of this action under another name (a fork of it, `./`)."""
 
 
-def step_inputs(data: bytes) -> tuple[dict[str, str], ...]:
+def step_inputs(data: bytes, where: str) -> tuple[dict[str, str], ...]:
     """The `with:` of every step that uses this action, as texts; nothing of a file that is no workflow.
 
     A value may hold an expression (`${{ … }}`), which only GitHub can work out.
+
+    Args:
+        data: the file.
+        where: how messages name it.
+
+    Raises:
+        ConfigError: `config.bad-yaml`.
     """
     try:
         document = YamlDocument(data)
         workflow = document.value(document.root)
-    except YamlError:
-        return ()
+    except YamlError as error:
+        raise ConfigError(
+            "config.bad-yaml", f"the workflow cannot be used: {error.problem}.", where=error.place(where)
+        ) from error
     return tuple(_texts(step) for step in _steps(workflow) if _is_ours(step))
 
 

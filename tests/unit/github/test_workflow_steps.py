@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rageval_action.errors import ConfigError
 from rageval_action.github.workflow_steps import named, step_inputs
 from tests.action.own_process import EXAMPLES
 
@@ -17,8 +18,8 @@ def workflow(*steps: Any) -> bytes:
 
 def test_every_example_workflow_names_its_step() -> None:
     for path in sorted((EXAMPLES / "workflows").glob("*.yml")):
-        assert step_inputs(path.read_bytes()), path.name
-    (found,) = step_inputs((EXAMPLES / "workflows" / "push-and-pr.yml").read_bytes())
+        assert step_inputs(path.read_bytes(), path.name), path.name
+    (found,) = step_inputs((EXAMPLES / "workflows" / "push-and-pr.yml").read_bytes(), "w.yml")
     assert found == {"golden": "golden.jsonl", "snapshot": "snapshot"}
 
 
@@ -28,14 +29,20 @@ def test_steps_of_others_are_passed_over_and_values_are_texts() -> None:
         {"uses": "actions/checkout@v4", "with": {"path": "base"}},
         {"uses": "./", "with": {"snapshot": "s", "k": 7, "texts": False, "model": None}},
     )
-    assert step_inputs(data) == ({"snapshot": "s", "k": "7", "texts": "false"},)
+    assert step_inputs(data, "w.yml") == ({"snapshot": "s", "k": "7", "texts": "false"},)
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"a: [", b"jobs: 3", b"jobs: {a: {steps: {}}}", b"jobs: {a: [1]}", b"\xff"]
-)
+@pytest.mark.parametrize("data", [b"", b"jobs: 3", b"jobs: {a: {steps: {}}}", b"jobs: {a: [1]}"])
 def test_what_is_no_workflow_names_nothing(data: bytes) -> None:
-    assert step_inputs(data) == ()
+    assert step_inputs(data, "w.yml") == ()
+
+
+@pytest.mark.parametrize("data", [b"a: [", b'{"unfinished": ', b"\xff", b"a: 1\na: 2"])
+def test_a_workflow_that_is_no_yaml_is_refused(data: bytes) -> None:
+    with pytest.raises(ConfigError, match="cannot be used") as caught:
+        step_inputs(data, "w.yml")
+    assert caught.value.code == "config.bad-yaml"
+    assert caught.value.where.startswith("w.yml")
 
 
 def test_the_step_of_an_evaluation() -> None:
